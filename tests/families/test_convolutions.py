@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from harness import BuiltOp
+from operand_specs import operands_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
 
@@ -80,6 +80,45 @@ CASES = {
         [((3, 5, 9, 11), (5, 3, 3, 2)), ((3, 5, 9, 11), (5, 3, 1, 1))],
     ),
 }
+# Transposed ones: their filters are rearranged in a pass before them.
+TRANSPOSED = {
+    "spread": Case(
+        "F.conv_transpose2d(x, w, None, (2, 3), (1, 2), (1, 0))",
+        4,
+        "[x[0], w[1], x[2] * 2 - 3 + w[2], x[3] * 3 - 7 + w[3]]",
+        [
+            ((2, 3, 9, 11), (3, 5, 3, 4)),
+            ((1, 20, 7, 5), (20, 33, 2, 3)),
+            ((2, 2, 3, 300), (2, 3, 1, 5)),  # parts of a line
+            ((0, 3, 9, 11), (3, 5, 3, 3)),
+            ((1, 1, 2, 2), (1, 1, 1, 2)),  # more is cut off than the window adds
+        ],
+    ),
+    "dense": Case(
+        "F.conv_transpose2d(x, w)",
+        4,
+        "[x[0], w[1], x[2] + w[2] - 1, x[3] + w[3] - 1]",
+        [((2, 3, 9, 11), (3, 5, 3, 4)), ((2, 40, 7, 7), (40, 20, 1, 1))],
+    ),
+    "grouped and dilated": Case(
+        "F.conv_transpose2d(x, w, None, 3, 1, 1, 2, (2, 3))",
+        4,
+        "[x[0], w[1] * 2, x[2] * 3 - 4 + 2 * (w[2] - 1) + 1, x[3] * 3 - 4 + 3 * (w[3] - 1) + 1]",
+        [((2, 6, 5, 7), (6, 4, 3, 3)), ((1, 34, 9, 8), (34, 3, 2, 5))],
+    ),
+    "lines": Case(
+        "F.conv_transpose1d(x, w, None, 4, 3, 0, 1, 2)",
+        3,
+        "[x[0], w[1], x[2] * 4 - 10 + 2 * (w[2] - 1) + 1]",
+        [((2, 3, 2000), (3, 4, 5)), ((1, 5, 6), (5, 7, 40))],
+    ),
+    "volumes": Case(
+        "F.conv_transpose3d(x, w, w[0, :, 0, 0, 0], (2, 1, 3), (1, 0, 2), (0, 0, 2), 1, (1, 2, 1))",
+        5,
+        "[x[0], w[1], x[2] * 2 - 4 + w[2], x[3] - 1 + 2 * w[3] - 1, x[4] * 3 - 5 + w[4]]",
+        [((2, 3, 4, 5, 6), (3, 6, 3, 2, 4)), ((1, 2, 2, 3, 3), (2, 4, 2, 1, 5))],
+    ),
+}
 DEFAULT = ("padded",)
 # What stands around a convolution is a pass of its own in the same launch.
 PASSES = {
@@ -110,23 +149,14 @@ PASSES = {
 }
 REFUSED = {
     "integers": ("F.conv2d(x, w)", "int32", "OPG412"),
-    "transposed": ("F.conv_transpose2d(x, w)", "float32", "OPG411"),
 }
 
 
 def spec_of(
     case: Case, dtypes: str = "[float16, float32]", name: str = "ConvolutionCase"
 ) -> OpSpec:
-    x, w = case.shapes[0]
-    text = (
-        f"op: {name}\ninputs:\n  x: {{dtype: {dtypes}, rank: {case.rank}}}\n"
-        f"  w: {{dtype: x, rank: {case.rank}}}\noutputs:\n"
-        f'  z: {{dtype: x, shape: "{case.z}"}}\ncompute: "{case.compute}"\n'
-        f"backward: none\ncases:\n  - {{x: {list(x)}, w: {list(w)}}}\n"
-    )
-    result = parse_spec(text, "case.yaml")
-    assert result.spec is not None, result.diagnostics
-    return result.spec
+    ranks = {"x": case.rank, "w": case.rank}
+    return operands_spec(name, case.compute, ranks, case.shapes[0], case.z, (dtypes, "x"))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -147,8 +177,6 @@ def test_what_stands_around_is_a_pass_of_its_own(name):
 def test_refusals(name):
     compute, dtype, code = REFUSED[name]
     shape = "[x[0], w[0], x[2] - w[2] + 1, x[3] - w[3] + 1]"
-    if name == "transposed":
-        shape = "[x[0], w[1], x[2] + w[2] - 1, x[3] + w[3] - 1]"
     case = Case(compute, 4, shape, [((2, 3, 9, 11), (3, 3, 3, 2))])
     with pytest.raises(OpgenError) as error:
         plan_op(spec_of(case, dtype))
@@ -189,3 +217,12 @@ def test_several_passes_in_one_launch(name, tmp_path):
     number = list(PASSES).index(name)
     spec = spec_of(PASSES[name], name=f"ConvolutionPasses{number}")
     check(BuiltOp(spec, tmp_path, style="9.x" if number % 2 else "8.1"), PASSES[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRANSPOSED)
+def test_transposed_convolutions(name, tmp_path):
+    number = list(TRANSPOSED).index(name)
+    spec = spec_of(TRANSPOSED[name], name=f"TransposedCase{number}")
+    assert [p.family.name for p in plan_op(spec).parts][:2] == ["elementwise", "convolution"]
+    check(BuiltOp(spec, tmp_path, style="9.x" if number % 2 else "8.1"), TRANSPOSED[name])

@@ -3,7 +3,8 @@
 // Convolution as a product of matrices: the filters of a group, one to a row, times the columns of
 // a tile of output positions. A column holds the elements of the input that a position reads.
 // Vector cores gather the columns of one tile into the workspace while the cube core of their group
-// multiplies those of the tile before.
+// multiplies those of the tile before. A transposed convolution is one of the input spread out,
+// with zeros between its elements, which are not read from anywhere.
 #ifndef OPGEN_CONVOLUTION_H
 #define OPGEN_CONVOLUTION_H
 
@@ -137,6 +138,8 @@ class ConvolutionColumns {
             strides_[i] = static_cast<int32_t>(tiling.strides[i]);
             paddings_[i] = tiling.paddings[i];
             dilations_[i] = static_cast<int32_t>(tiling.dilations[i]);
+            spreads_[i] = static_cast<int32_t>(tiling.spreads[i]);
+            dense_ = dense_ && paddings_[i] == 0 && spreads_[i] == 1;
         }
         imageStep_ = tiling.inputSteps[0];
         channelStep_ = tiling.inputSteps[1];
@@ -157,7 +160,11 @@ class ConvolutionColumns {
         boxLength_ = tileLines_ * linePitch_;
         pipe->InitBuffer(lineQueue_, 2, Bytes<Word>(stepChannels_ * boxLength_));
         pipe->InitBuffer(columnQueue_, 2, Bytes<Word>(stepChannels_ * stepColumns_ * columnPitch_));
-        pipe->InitBuffer(offsetBuf_, Bytes<uint32_t>(columnPitch_));
+        const uint32_t tables = static_cast<uint32_t>(spreads_[kWidth]);
+        pipe->InitBuffer(offsetBuf_, Bytes<uint32_t>(tables * columnPitch_));
+        if (tables > 1) {
+            pipe->InitBuffer(keptBuf_, Bytes<Word>(tables * columnPitch_));
+        }
     }
 
     __aicore__ inline void Process() {
@@ -180,16 +187,27 @@ class ConvolutionColumns {
     static constexpr uint32_t kUnitElements = kBlockBytes / sizeof(T);
 
     // Where the elements of a tile lie in a box of lines, in bytes; those past the tile are its
-    // first.
+    // first. Of a line that is spread out only some positions meet an element: there is a table for
+    // each distance to the first of them, beside the bits that are kept of what is gathered.
     __aicore__ inline void FillOffsets() {
         offsets_ = offsetBuf_.template Get<uint32_t>();
+        const uint32_t spread = static_cast<uint32_t>(spreads_[kWidth]);
+        if (spread > 1) {
+            kept_ = keptBuf_.template Get<Word>();
+        }
         const uint32_t positions = tileLines_ * tileColumns_;
-        for (uint32_t i = 0; i < columnPitch_; ++i) {
-            const uint32_t line = i / tileColumns_;
-            const uint32_t column = i % tileColumns_;
-            const uint32_t at =
-                line * linePitch_ + column * static_cast<uint32_t>(strides_[kWidth]);
-            offsets_.SetValue(i, i < positions ? Bytes<Word>(at) : 0);
+        for (uint32_t i = 0; i < spread * columnPitch_; ++i) {
+            const uint32_t first = i / columnPitch_;
+            const uint32_t line = i % columnPitch_ / tileColumns_;
+            const uint32_t column = i % columnPitch_ % tileColumns_;
+            const bool meets =
+                i % columnPitch_ < positions && column >= first && (column - first) % spread == 0;
+            const uint32_t at = line * linePitch_ +
+                                (column - first) / spread * static_cast<uint32_t>(strides_[kWidth]);
+            offsets_.SetValue(i, meets ? Bytes<Word>(at) : 0);
+            if (spread > 1) {
+                kept_.SetValue(i, meets ? static_cast<Word>(~Word(0)) : Word(0));
+            }
         }
         Order<AscendC::HardEvent::S_V>();
     }
@@ -209,30 +227,35 @@ class ConvolutionColumns {
             step.line = index / pieces % windowLines;
             step.channel = index / pieces / windowLines * stepChannels_;
             step.channels = Least(channels_ - step.channel, stepChannels_);
-            const uint32_t start = LoadLines(tile, step);
-            GatherColumns(start, step);
+            const int32_t begin = static_cast<int32_t>(tile.column) * strides_[kWidth] -
+                                  paddings_[kWidth] +
+                                  static_cast<int32_t>(step.column) * dilations_[kWidth];
+            const uint32_t start = LoadLines(tile, step, begin);
+            GatherColumns(start, step, begin);
             const uint64_t line = static_cast<uint64_t>(step.channel) * windowLines + step.line;
             StoreColumns(slot[(line * width + step.column) * columnPitch_], step,
                          windowLines * width);
         }
     }
 
-    // Bring the lines that a step meets to UB; returns where the first one begins.
-    __aicore__ inline uint32_t LoadLines(const ConvolutionTile& tile, const WindowStep& step) {
+    // Bring the lines that a step meets to UB, from a place of the spread input on; returns where
+    // the first one begins.
+    __aicore__ inline uint32_t LoadLines(const ConvolutionTile& tile, const WindowStep& step,
+                                         int32_t begin) {
         LocalTensor<Word> lines = lineQueue_.template AllocTensor<Word>();
         const bool whole = tile.lines == tileLines_ && tile.columns == tileColumns_;
-        if (!whole || paddings_[kDepth] + paddings_[kHeight] + paddings_[kWidth] != 0) {
+        if (!whole || !dense_) {
             ClearForLoad(lines, step.channels * boxLength_);
         }
-        const int32_t begin = static_cast<int32_t>(tile.column) * strides_[kWidth] -
-                              paddings_[kWidth] +
-                              static_cast<int32_t>(step.column) * dilations_[kWidth];
-        const int32_t end = begin + static_cast<int32_t>(tile.columns - 1) * strides_[kWidth] +
-                            static_cast<int32_t>(step.columns - 1) * dilations_[kWidth] + 1;
-        const int32_t from = begin > 0 ? begin : 0;
+        const int32_t behind = begin + static_cast<int32_t>(tile.columns - 1) * strides_[kWidth] +
+                               static_cast<int32_t>(step.columns - 1) * dilations_[kWidth] + 1;
+        // Elements of the input from the first place on, and up to the last.
+        const int32_t first = CeilDiv(begin, spreads_[kWidth]);
+        const int32_t end = CeilDiv(behind, spreads_[kWidth]);
+        const int32_t from = first > 0 ? first : 0;
         const int32_t to = end < inputSizes_[kWidth] ? end : inputSizes_[kWidth];
         // Zeros before the input: at most the line.
-        const uint32_t before = static_cast<uint32_t>((from < end ? from : end) - begin);
+        const uint32_t before = static_cast<uint32_t>((from < end ? from : end) - first);
         // Elements of the input begin at a block of UB.
         const uint32_t lead = AlignBlock(Bytes<Word>(before)) / sizeof(Word);
         if (from < to) {
@@ -261,21 +284,26 @@ class ConvolutionColumns {
             const uint32_t depth = (tile.line + done) / height;
             const uint32_t line = (tile.line + done) % height;
             const uint32_t left = tile.lines - done;
-            // Lines of one depth are equally far apart.
+            // Lines of one depth are equally far apart, where the input is not spread out.
             const int32_t run = static_cast<int32_t>(height - line < left ? height - line : left);
             const int32_t z = static_cast<int32_t>(depth) * strides_[kDepth] - paddings_[kDepth] +
                               deep * dilations_[kDepth];
             const int32_t y = static_cast<int32_t>(line) * strides_[kHeight] - paddings_[kHeight] +
                               high * dilations_[kHeight];
+            // One of them is 1: lines of the input from one to the next, and of the tile.
             const int32_t step = strides_[kHeight];
-            const int32_t first = y < 0 ? (step - 1 - y) / step : 0;
-            const int32_t inside = inputSizes_[kHeight] - y;
-            const int32_t fit = inside > 0 ? (inside + step - 1) / step : 0;
-            const int32_t last = fit < run ? fit : run;
-            if (z >= 0 && z < inputSizes_[kDepth] && first < last) {
-                const int64_t at = plane + z * depthStep_ + (y + first * step) * lineStep_;
+            const int32_t spread = spreads_[kHeight];
+            const int32_t source = y < 0 ? (y + CeilDiv(-y, step) * step) : y;
+            const int32_t input = CeilDiv(source, spread);
+            const int32_t first = (input * spread - y) / step;
+            const int32_t exist = CeilDiv(inputSizes_[kHeight] - input, step);
+            const int32_t fit = CeilDiv(run - first, spread);
+            const int32_t count = exist < fit ? exist : fit;
+            const int32_t deeper = z / spreads_[kDepth];
+            if (z >= 0 && z % spreads_[kDepth] == 0 && deeper < inputSizes_[kDepth] && count > 0) {
+                const int64_t at = plane + deeper * depthStep_ + input * lineStep_;
                 LoadRun(lines[(done + static_cast<uint32_t>(first)) * linePitch_], at,
-                        static_cast<uint32_t>(last - first), length);
+                        static_cast<uint32_t>(count), length);
             }
             done += static_cast<uint32_t>(run);
         }
@@ -286,7 +314,8 @@ class ConvolutionColumns {
         const uint32_t filled = AlignBlock(Bytes<Word>(length));
         AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(count), Bytes<Word>(length), 0, 0,
                                           0};
-        blocks.dstStride = (Bytes<Word>(linePitch_) - filled) / kBlockBytes;
+        const uint32_t spread = static_cast<uint32_t>(spreads_[kHeight]);
+        blocks.dstStride = (Bytes<Word>(spread * linePitch_) - filled) / kBlockBytes;
         if (count > 1) {
             blocks.srcStride = static_cast<uint32_t>(
                 (strides_[kHeight] * lineStep_ - static_cast<int64_t>(length)) * sizeof(Word));
@@ -296,18 +325,36 @@ class ConvolutionColumns {
         AscendC::DataCopyPad(lines, xGm_[static_cast<uint64_t>(at)], blocks, pad);
     }
 
-    __aicore__ inline void GatherColumns(uint32_t start, const WindowStep& step) {
+    // Gather the columns of a step from lines whose first element is at `start`.
+    __aicore__ inline void GatherColumns(uint32_t start, const WindowStep& step, int32_t begin) {
         LocalTensor<Word> lines = lineQueue_.template DeQue<Word>();
         LocalTensor<Word> columns = columnQueue_.template AllocTensor<Word>();
-        for (uint32_t i = 0; i < step.channels; ++i) {
-            for (uint32_t j = 0; j < step.columns; ++j) {
-                const uint32_t at = start + j * static_cast<uint32_t>(dilations_[kWidth]);
-                AscendC::Gather(columns[(i * step.columns + j) * columnPitch_],
-                                lines[i * boxLength_], offsets_, Bytes<Word>(at), columnPitch_);
+        const int32_t spread = spreads_[kWidth];
+        const int32_t first = CeilDiv(begin, spread);
+        for (uint32_t j = 0; j < step.columns; ++j) {
+            const int32_t place = begin + static_cast<int32_t>(j) * dilations_[kWidth];
+            const int32_t element = CeilDiv(place, spread);
+            const uint32_t at = start + static_cast<uint32_t>(element - first);
+            const uint32_t table = static_cast<uint32_t>(element * spread - place) * columnPitch_;
+            for (uint32_t i = 0; i < step.channels; ++i) {
+                const LocalTensor<Word> row = columns[(i * step.columns + j) * columnPitch_];
+                AscendC::Gather(row, lines[i * boxLength_], offsets_[table], Bytes<Word>(at),
+                                columnPitch_);
+                if (spread > 1) {
+                    KeepBits(row, kept_[table]);
+                }
             }
         }
         lineQueue_.FreeTensor(lines);
         columnQueue_.EnQue(columns);
+    }
+
+    // Make what no element was gathered for zero.
+    __aicore__ inline void KeepBits(const LocalTensor<Word>& row, const LocalTensor<Word>& kept) {
+        const LocalTensor<uint16_t> bits = row.template ReinterpretCast<uint16_t>();
+        AscendC::PipeBarrier<PIPE_V>();
+        AscendC::And(bits, bits, kept.template ReinterpretCast<uint16_t>(),
+                     static_cast<int32_t>(Bytes<Word>(columnPitch_) / sizeof(uint16_t)));
     }
 
     // Store the rows of a step; a channel has so many rows.
@@ -322,12 +369,17 @@ class ConvolutionColumns {
     }
 
     __aicore__ inline static uint32_t Least(uint32_t a, uint32_t b) { return a < b ? a : b; }
+    // Divided by a positive number, towards infinity.
+    __aicore__ inline static int32_t CeilDiv(int32_t a, int32_t b) {
+        return a > 0 ? (a + b - 1) / b : -(-a / b);
+    }
 
     ConvolutionTiles tiles_;
     AscendC::TQue<AscendC::TPosition::VECIN, 1> lineQueue_;
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> columnQueue_;
-    AscendC::TBuf<AscendC::TPosition::VECCALC> offsetBuf_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> offsetBuf_, keptBuf_;
     LocalTensor<uint32_t> offsets_;
+    LocalTensor<Word> kept_;
     GlobalTensor<Word> xGm_, columnsGm_;
     int32_t inputSizes_[kSpatialDims] = {};
     uint32_t outputSizes_[kSpatialDims] = {};
@@ -335,11 +387,13 @@ class ConvolutionColumns {
     int32_t strides_[kSpatialDims] = {};
     int32_t paddings_[kSpatialDims] = {};
     int32_t dilations_[kSpatialDims] = {};
+    int32_t spreads_[kSpatialDims] = {};
     int64_t imageStep_ = 0, channelStep_ = 0, depthStep_ = 0, lineStep_ = 0, offset_ = 0;
     uint64_t slotLength_ = 0;
     uint32_t channels_ = 0, stepChannels_ = 1, stepColumns_ = 1;
     uint32_t tileLines_ = 1, tileColumns_ = 1;
     uint32_t linePitch_ = 0, columnPitch_ = 0, boxLength_ = 0;
+    bool dense_ = true;  // all lines of a whole tile have all their elements
     bool idle_ = false;  // nothing to gather
 };
 

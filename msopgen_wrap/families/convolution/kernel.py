@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.convolution.plan import ConvolutionBody, ConvolutionPlan
+from msopgen_wrap.families.convolution.plan import ConvolutionPlan
+from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     KernelPart,
-    absent_types,
     class_bodies,
-    doc_lines,
     entry_branches,
-    kernel_args,
     member_name,
     storage_type,
     summary,
-    type_name,
 )
 from msopgen_wrap.render.line_wrapping import tidy
-from msopgen_wrap.spec.names import cpp_local
+from msopgen_wrap.schedule.cube import CubeBody
 from msopgen_wrap.templating import environment, render_block
 
 
@@ -53,32 +50,18 @@ def _values(plan: ConvolutionPlan, style: str) -> dict[str, Any]:
             "args": [image],
         }
     return {
-        "spec": spec,
-        "style": style,
-        "source": f"specs/{spec.name}.yaml",
-        "doc": doc_lines(spec),
+        **entry_values(spec, style, branches),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
-        "entry": kernel_args(spec),
-        "dispatch": branches,
-        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
 
 
-def _kernel(plan: ConvolutionPlan, body: ConvolutionBody) -> dict[str, Any]:
+def _kernel(plan: ConvolutionPlan, body: CubeBody) -> dict[str, Any]:
     spec, call = plan.spec, plan.call
     image = spec.param(body.operands[call.image].tensor)
     filters = spec.param(body.operands[call.filters].tensor)
     output = spec.outputs[0]
     used = {view.tensor for view in body.operands.values()}
-    rows = [(p, False) for p in spec.inputs if p.name in used] + [(output, True)]
-    gm = [
-        {
-            "name": member_name(p, is_output, spec),
-            "type": type_name(p, is_output, spec),
-            "argument": cpp_local(member_name(p, is_output, spec)),
-        }
-        for p, is_output in rows
-    ]
+    gm = tensor_members(spec, used, [output])
     by_name = {g["name"]: g for g in gm}
     return {
         "name": body.class_name,

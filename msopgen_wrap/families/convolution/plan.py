@@ -14,48 +14,31 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.convolution.reading import ConvolutionCall, ConvolutionReader
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Placement
-from msopgen_wrap.schedule.cube import CubeBlock, cube_block, cube_cores, cube_memories
+from msopgen_wrap.schedule.cube import (
+    FLOAT_RESULTS,
+    CubeBody,
+    check_cube_cores,
+    cube_block,
+    cube_memories,
+)
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
-from msopgen_wrap.schedule.plan import Body, OpPlan
+from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import I32, Program, Scalar
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.spec.model import OpSpec
 
 # The only mode, and the last digit of its tiling key.
 MODES = {"convolution": 0}
-# Dtype of the operands -> dtypes that the sums leave as.
-RESULTS = {
-    "float16": ("float16", "float32"),
-    "bfloat16": ("bfloat16", "float32"),
-    "float32": ("float32",),
-}
 
 
 @dataclass
-class ConvolutionBody(Body):
-    """The kernel class of a convolution.
-
-    Attributes:
-        blocks: dtype combination -> the largest block of the cube.
-    """
-
-    blocks: dict[int, CubeBlock] = field(default_factory=dict)
-
-    def memory_rows(self) -> list[tuple[int, str, int]]:
-        """Return what the largest base block of each combination uses of L1 and L0."""
-        rows = []
-        for combo, block in self.blocks.items():
-            rows += [(combo, memory, used) for memory, used in block.used().items()]
-        return rows
-
-
-@dataclass
-class ConvolutionPlan(OpPlan[ConvolutionBody]):
+class ConvolutionPlan(OpPlan[CubeBody]):
     """The plan of a convolution.
 
     Attributes:
@@ -79,11 +62,15 @@ def plan_convolution(
     """Plan the convolution of every variant and dtype combination.
 
     Raises:
-        OpgenError: OPG410 where the graph is more than one convolution of views of inputs, OPG411
-            for a transposed one, OPG412 for dtypes that the cube does not multiply, OPG413 for a
-            SoC without cube cores.
+        OpgenError: OPG410 where the graph is more than one convolution of views of inputs, OPG412
+            for dtypes that the cube does not multiply, OPG413 for a SoC without cube cores.
     """
-    _check_socs(spec)
+    check_cube_cores(
+        spec,
+        "OPG413",
+        "convolves",
+        "generated convolutions run on cube and vector cores of arch 2201 together",
+    )
     plan = ConvolutionPlan(spec, family, variants, [], dict(MODES))
     memories = cube_memories(spec.soc)
     calls: list[Any] = []
@@ -102,7 +89,7 @@ def plan_convolution(
             sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
         )
         name = class_name(spec, variants, index, combos, 1)
-        body = ConvolutionBody(name, index, tuple(combos), Program(), Placement(), operands)
+        body = CubeBody(name, index, tuple(combos), Program(), Placement(), operands)
         for combo in combos:
             dtype = _dtype(spec, reader, combo)
             body.blocks[combo] = cube_block(dtype, memories)
@@ -132,12 +119,9 @@ def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
         for value in [v for v in (*values, 1, 2) if v != traced.structural[name]]:
             if attr.type == "list_int":
                 value = [value] * len(traced.structural[name])
-            try:
-                again = trace(spec, traced.variant, 0, {name: value})
-            except OpgenError as error:
-                if any(d.code == "OPG201" for d in error.diagnostics):
-                    continue  # no value for the sample's shapes
-                raise
+            again = trace_with(spec, traced, name, value)
+            if again is None:
+                continue  # no value for the sample's shapes
             other = ConvolutionReader(spec, again, 0)
             if (other.read(), other.operands) != call:
                 raise OpgenError(
@@ -161,20 +145,6 @@ def _different(spec: OpSpec) -> Diagnostic:
     )
 
 
-def _check_socs(spec: OpSpec) -> None:
-    for soc in spec.soc:
-        if not cube_cores(soc):
-            raise OpgenError(
-                Diagnostic(
-                    "OPG413",
-                    f"{spec.op} convolves, and {soc} has no cube cores beside its vector cores",
-                    spec.compute.location if spec.compute else spec.outputs[0].location,
-                    "generated convolutions run on cube and vector cores of arch 2201 together",
-                    "take ascend910b or ascend910_93 in `soc:`, or write the kernel with `kernel:`",
-                )
-            )
-
-
 def _dtype(spec: OpSpec, reader: ConvolutionReader, combo: int) -> str:
     """Return the dtype of the operands.
 
@@ -186,9 +156,9 @@ def _dtype(spec: OpSpec, reader: ConvolutionReader, combo: int) -> str:
         spec.param(reader.operands[n].tensor).dtypes[combo] for n in (call.image, call.filters)
     )
     result = spec.outputs[0].dtypes[combo]
-    if image == filters and result in RESULTS.get(image, ()):
+    if image == filters and result in FLOAT_RESULTS.get(image, ()):
         return image
-    known = {image, filters, result} <= set(RESULTS)
+    known = {image, filters, result} <= set(FLOAT_RESULTS)
     raise OpgenError(
         Diagnostic(
             "OPG410" if known else "OPG412",

@@ -23,6 +23,7 @@ _SAME_ORDER = {
     "aten.squeeze.dims",
     "aten.unsqueeze.default",
 }
+_TRANSPOSED = "opgen.transposed_convolution.default"
 _CASTS = {"prims.convert_element_type.default", "aten._to_copy.default", "aten.to.dtype"}
 
 
@@ -35,6 +36,8 @@ class ConvolutionCall:
         filters: the operand with the filters.
         strides, paddings, dilations: a number per spatial axis.
         groups: of channels.
+        extra: what the result of a transposed convolution has more, per spatial axis.
+        transposed: whether the input is spread out by the strides.
     """
 
     image: str = ""
@@ -43,6 +46,8 @@ class ConvolutionCall:
     paddings: tuple[ScalarExpr, ...] = ()
     dilations: tuple[ScalarExpr, ...] = ()
     groups: tuple[ScalarExpr, ...] = ()
+    extra: tuple[ScalarExpr, ...] = ()
+    transposed: bool = False
 
     def numbers(self) -> dict[str, tuple[ScalarExpr, ...]]:
         """Return the numbers by what they are."""
@@ -51,6 +56,7 @@ class ConvolutionCall:
             "paddings": self.paddings,
             "dilations": self.dilations,
             "groups": self.groups,
+            **({"extra": self.extra} if self.transposed else {}),
         }
 
 
@@ -68,7 +74,7 @@ class ConvolutionReader(Lowerer):
         """Return the convolution that the only output is.
 
         Raises:
-            OpgenError: OPG410 where there is more in the graph, OPG411 for a transposed one.
+            OpgenError: OPG410 where there is more in the graph.
         """
         results = [self.traced.outputs[p.name] for p in self.spec.outputs]
         found = anchors(self.traced.graph.nodes, "convolution")
@@ -80,16 +86,24 @@ class ConvolutionReader(Lowerer):
             node = node.args[0]
         if node not in found:
             raise self._more(found[0], f"{target_name(node)} stands behind it")
-        image, filters, bias, strides, paddings, dilations, transposed, _, groups = node.args
-        if bias is not None:
-            raise self._more(node, "it adds a bias")
+        transposed = target_name(node) == _TRANSPOSED
+        extra: Any = []
         if transposed:
-            raise self._transposed(node)
+            image, filters, strides, paddings, dilations, extra, groups = node.args
+        else:
+            image, filters, bias, strides, paddings, dilations, _, _, groups = node.args
+            if bias is not None:
+                raise self._more(node, "it adds a bias")
         self._lower_numbers(node)
         self.call = ConvolutionCall(
             self._operand_view(image, "the input", _INPUT_STEPS),
             self._operand_view(filters, "the filters", _DENSE_STEPS),
-            *(self._numbers(given) for given in (strides, paddings, dilations, [groups])),
+            strides=self._numbers(strides),
+            paddings=self._numbers(paddings),
+            dilations=self._numbers(dilations),
+            groups=self._numbers([groups]),
+            extra=self._numbers(extra),
+            transposed=transposed,
         )
         return self.call
 
@@ -140,16 +154,5 @@ class ConvolutionReader(Lowerer):
                 "a pass that convolves reads an image and filters from memory and writes the "
                 "result",
                 "split the op, or write the kernel with `kernel:`",
-            )
-        )
-
-    def _transposed(self, node: Node) -> OpgenError:
-        return OpgenError(
-            Diagnostic(
-                "OPG411",
-                f"{self.spec.op} has a transposed convolution",
-                self.location("conv_transpose"),
-                "kernels are made of plain convolutions",
-                "write the kernel with `kernel:`",
             )
         )

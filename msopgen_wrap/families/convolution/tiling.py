@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.families.convolution.plan import ConvolutionPlan
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.render.call_reading import dtype_expr
-from msopgen_wrap.render.kernel import like_input, member_name
+from msopgen_wrap.render.cube_tiling import block_rows, result_dtype
+from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
-    combo_dtypes,
     field_row,
     setters,
     shared_values,
     tiling_text,
 )
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.templating import environment
 
 _SPATIAL = 3
@@ -34,8 +30,14 @@ _FIELDS = [
     field_row("uint32_t", "outputSizes", _SPATIAL, "of the output"),
     field_row("uint32_t", "windowSizes", _SPATIAL, "of a filter"),
     field_row("uint32_t", "strides", _SPATIAL, "of the window"),
-    field_row("int32_t", "paddings", _SPATIAL, "zeros before the input"),
+    field_row(
+        "int32_t",
+        "paddings",
+        _SPATIAL,
+        "zeros before the input; below 0: elements that are left out",
+    ),
     field_row("uint32_t", "dilations", _SPATIAL, "of the window"),
+    field_row("uint32_t", "spreads", _SPATIAL, "elements from one of the input to the next"),
     field_row("uint32_t", "groups", 0, "of channels"),
     field_row("uint32_t", "channels", 0, "of the input, per group"),
     field_row("uint32_t", "filters", 0, "per group"),
@@ -69,13 +71,14 @@ def render_tiling(plan: ConvolutionPlan, style: str) -> TilingText:
     output = spec.outputs[0]
     image = body.operands[call.image].tensor
     values = {
-        "blocks": _blocks(plan),
+        "blocks": block_rows(plan),
         "image": call.image,
         "filters": call.filters,
+        "read": "ReadTransposed" if call.transposed else "Read",
         "numbers": {k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
         "result": member_name(output, True, spec),
         "image_dtype": dtype_expr(spec, image),
-        "result_dtype": _result_dtype(spec, output),
+        "result_dtype": result_dtype(spec, output),
         "tiling_ref": "tiling." if style == "8.1" else "tiling->",
     }
     text = (
@@ -84,27 +87,3 @@ def render_tiling(plan: ConvolutionPlan, style: str) -> TilingText:
         .render(**setters(style), **shared, **values)
     )
     return tiling_text(spec, style, text, shared, list(_FIELDS), _HEADERS)
-
-
-def _result_dtype(spec: OpSpec, output: TensorParam) -> str:
-    """Return the expression for the ``ge::DataType`` of the result."""
-    if output.site is None:
-        return f"context->GetOutputDesc({spec.output_position(output.name)})->GetDataType()"
-    if len(set(output.dtypes)) == 1:
-        return BY_NAME[output.dtypes[0]].ge_cpp
-    return dtype_expr(spec, like_input(spec, output.dtypes).name)
-
-
-def _blocks(plan: ConvolutionPlan) -> list[dict[str, Any]]:
-    return [
-        {
-            "dtypes": combo_dtypes(plan.spec, combo),
-            "variant": body.variant,
-            "m": block.m,
-            "n": block.n,
-            "k": block.k,
-            "bytes": block.bytes,
-        }
-        for body in plan.bodies
-        for combo, block in body.blocks.items()
-    ]

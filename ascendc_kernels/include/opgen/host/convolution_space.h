@@ -35,6 +35,8 @@ struct ConvolutionSpace {
     int64_t channels = 0;  // of the input, per group
     int64_t filters = 0;   // per group
     std::vector<int64_t> input, output, window, strides, paddings, dilations;
+    // Elements from one of the input to the next where it is spread out, with zeros between them.
+    std::vector<int64_t> spreads;
     // Elements between images, channels, depths and lines of the input, and its first element.
     int64_t inputSteps[5] = {};
     bool inPlace = false;  // the input already lies as columns
@@ -48,45 +50,47 @@ struct ConvolutionSpace {
     std::string Read(const View& x, const View& weight, const std::vector<int64_t>& givenStrides,
                      const std::vector<int64_t>& givenPaddings,
                      const std::vector<int64_t>& givenDilations, int64_t givenGroups) {
-        const size_t rank = x.dim.size();
-        if (rank < 3 || rank > 5 || weight.dim.size() != rank) {
-            return "a convolution needs an input and filters of 3 to 5 axes, not " +
-                   ShapeText(x.dim) + " and " + ShapeText(weight.dim);
+        const std::string refusal =
+            ReadNumbers(x, weight, givenStrides, givenPaddings, givenDilations, givenGroups);
+        if (!refusal.empty()) {
+            return refusal;
         }
-        groups = givenGroups;
-        const int64_t all = weight.dim[0];
-        if (groups < 1 || all % groups != 0 || x.dim[1] != Times(groups, weight.dim[1])) {
-            return std::to_string(x.dim[1]) + " channels and filters of shape " +
-                   ShapeText(weight.dim) + " do not make " + std::to_string(groups) + " groups";
-        }
-        images = x.dim[0];
-        channels = weight.dim[1];
-        if (channels == 0) {
-            return "a convolution needs channels";
-        }
-        filters = all / groups;
-        input = Spatial(x.dim, 1);
-        window = Spatial(weight.dim, 1);
-        strides = Numbers(givenStrides, 1);
-        paddings = Numbers(givenPaddings, 0);
-        dilations = Numbers(givenDilations, 1);
-        output.assign(kSpatialDims, 0);
         for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
-            if (strides[i] < 1 || dilations[i] < 1 || paddings[i] < 0) {
-                return "strides and dilations begin at 1, paddings at 0: " + ShapeText(strides) +
-                       ", " + ShapeText(dilations) + ", " + ShapeText(paddings);
-            }
-            const int64_t reach = Times(dilations[i], window[i] - 1) + 1;
             const int64_t padded = input[i] + Times(2, paddings[i]);
-            if (window[i] < 1 || padded < reach) {
-                return "the window of " + std::to_string(reach) + " is larger than the padded " +
+            if (padded < Reach(i)) {
+                return "the window of " + std::to_string(Reach(i)) + " is larger than the padded " +
                        "input of " + std::to_string(padded);
             }
-            output[i] = (padded - reach) / strides[i] + 1;
-            if (!FitsInt32(Times(padded, 2)) || !FitsInt32(Times(strides[i], 2))) {
-                return "a padded size is " + std::to_string(padded) + ", which is too large";
-            }
+            output[i] = (padded - Reach(i)) / strides[i] + 1;
         }
+        return Lie(x, weight);
+    }
+    // Read the sizes of a transposed call: a plain convolution, in steps of one, of the input
+    // spread out by the strides. `extra` is what the result has more at its end.
+    std::string ReadTransposed(const View& x, const View& weight,
+                               const std::vector<int64_t>& givenStrides,
+                               const std::vector<int64_t>& givenPaddings,
+                               const std::vector<int64_t>& givenDilations, int64_t givenGroups,
+                               const std::vector<int64_t>& givenExtra) {
+        const std::string refusal =
+            ReadNumbers(x, weight, givenStrides, givenPaddings, givenDilations, givenGroups);
+        if (!refusal.empty()) {
+            return refusal;
+        }
+        const std::vector<int64_t> extra = Numbers(givenExtra, 0);
+        for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
+            const int64_t whole = Times(input[i] - 1, strides[i]) + Reach(i) + extra[i];
+            output[i] = whole - Times(2, paddings[i]);
+            if (input[i] < 1 || extra[i] < 0 || output[i] < 1) {
+                return "a transposed convolution makes " + std::to_string(output[i]) +
+                       " positions of " + std::to_string(input[i]);
+            }
+            if (!FitsInt32(Times(whole, 2))) {
+                return "a padded size is " + std::to_string(whole) + ", which is too large";
+            }
+            paddings[i] = Reach(i) - 1 - paddings[i];
+        }
+        spreads.swap(strides);
         return Lie(x, weight);
     }
     // Shape of the result, of as many axes as the input.
@@ -158,6 +162,52 @@ struct ConvolutionSpace {
     }
 
  private:
+    // Read what plain and transposed calls have in common; the sizes of the result are missing.
+    std::string ReadNumbers(const View& x, const View& weight,
+                            const std::vector<int64_t>& givenStrides,
+                            const std::vector<int64_t>& givenPaddings,
+                            const std::vector<int64_t>& givenDilations, int64_t givenGroups) {
+        const size_t rank = x.dim.size();
+        if (rank < 3 || rank > 5 || weight.dim.size() != rank) {
+            return "a convolution needs an input and filters of 3 to 5 axes, not " +
+                   ShapeText(x.dim) + " and " + ShapeText(weight.dim);
+        }
+        groups = givenGroups;
+        const int64_t all = weight.dim[0];
+        if (groups < 1 || all % groups != 0 || x.dim[1] != Times(groups, weight.dim[1])) {
+            return std::to_string(x.dim[1]) + " channels and filters of shape " +
+                   ShapeText(weight.dim) + " do not make " + std::to_string(groups) + " groups";
+        }
+        images = x.dim[0];
+        channels = weight.dim[1];
+        if (channels == 0) {
+            return "a convolution needs channels";
+        }
+        filters = all / groups;
+        input = Spatial(x.dim, 1);
+        window = Spatial(weight.dim, 1);
+        strides = Numbers(givenStrides, 1);
+        paddings = Numbers(givenPaddings, 0);
+        dilations = Numbers(givenDilations, 1);
+        spreads.assign(kSpatialDims, 1);
+        output.assign(kSpatialDims, 0);
+        for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
+            if (strides[i] < 1 || dilations[i] < 1 || paddings[i] < 0) {
+                return "strides and dilations begin at 1, paddings at 0: " + ShapeText(strides) +
+                       ", " + ShapeText(dilations) + ", " + ShapeText(paddings);
+            }
+            if (window[i] < 1) {
+                return "a window of " + ShapeText(window) + " has no elements";
+            }
+            const int64_t padded = input[i] + Times(2, paddings[i]);
+            if (!FitsInt32(Times(padded, 2)) || !FitsInt32(Times(strides[i], 2))) {
+                return "a padded size is " + std::to_string(padded) + ", which is too large";
+            }
+        }
+        return "";
+    }
+    // Elements of the input from the first one that a window meets to the last.
+    int64_t Reach(size_t axis) const { return Times(dilations[axis], window[axis] - 1) + 1; }
     // Choose what a vector core gathers at a time.
     std::string Step(int64_t positions, const ConvolutionLimits& limits) {
         stepColumns = window[kWidthDim];
@@ -167,13 +217,14 @@ struct ConvolutionSpace {
             } else if (positions > kCubeUnit) {
                 positions /= 2;
             } else {
-                return "strides of " + ShapeText(strides) + " leave no positions that fit UB";
+                return "strides of " + ShapeText(spreads[kWidthDim] > 1 ? spreads : strides) +
+                       " leave no positions that fit UB";
             }
             Cut(positions);
         }
         constexpr int64_t kMostBlocks = 4095;  // of a DMA
-        const int64_t ofOffsets = columnPitch * 4;
-        const int64_t room = (limits.ub - ofOffsets) / (StepBytes(1, limits.bytes) - ofOffsets);
+        const int64_t ofTables = TableBytes(limits.bytes);
+        const int64_t room = (limits.ub - ofTables) / (StepBytes(1, limits.bytes) - ofTables);
         // Both vector cores of a group have steps.
         const bool several = Times(window[0], window[1]) > 1 || stepColumns < window[kWidthDim];
         const int64_t wanted = several ? channels : CeilDiv(channels, 2);
@@ -209,7 +260,8 @@ struct ConvolutionSpace {
         inputSteps[4] = x.offset;
         bool plain = true;
         for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
-            plain = plain && window[i] == 1 && strides[i] == 1 && paddings[i] == 0;
+            plain = plain && window[i] == 1 && strides[i] == 1 && paddings[i] == 0 &&
+                    output[i] == input[i];
         }
         const bool lines = input[1] == 1 || inputSteps[3] == input[2];
         const bool planes = input[0] == 1 || inputSteps[2] == Times(input[1], input[2]);
@@ -218,8 +270,16 @@ struct ConvolutionSpace {
     }
     // Elements of a line of the input that so many positions and a step of the window meet.
     int64_t Span(int64_t columns) const {
-        return Times(columns - 1, strides[kWidthDim]) +
-               Times(stepColumns - 1, dilations[kWidthDim]) + 1;
+        return (Times(columns - 1, strides[kWidthDim]) +
+                Times(stepColumns - 1, dilations[kWidthDim])) /
+                   spreads[kWidthDim] +
+               1;
+    }
+    // Bytes of UB for the places of the positions of a tile: a table for each distance to the next
+    // element of a line that is spread out, with the bits that are kept.
+    int64_t TableBytes(int64_t bytes) const {
+        const int64_t tables = spreads[kWidthDim];
+        return Times(Times(tables, columnPitch), 4 + (tables > 1 ? bytes : 0));
     }
     // Tiles of at most so many positions: whole lines, or parts of a line.
     void Cut(int64_t positions) {
@@ -242,7 +302,7 @@ struct ConvolutionSpace {
     int64_t StepBytes(int64_t count, int64_t bytes) const {
         const int64_t lines = Times(tileLines, linePitch);
         const int64_t columns = Times(stepColumns, columnPitch);
-        return Times(Times(2, count), Times(lines + columns, bytes)) + columnPitch * 4;
+        return Times(Times(2, count), Times(lines + columns, bytes)) + TableBytes(bytes);
     }
 };
 
