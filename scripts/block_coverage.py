@@ -198,7 +198,7 @@ def _run_outside(spec: OpSpec, case: TestCase, runtime: Any) -> None:
 
     The results are not judged here: PyTorch has none.
     """
-    from msopgen_wrap.run.case_runner import make_outputs
+    from msopgen_wrap.run.case_runner import launch, make_outputs
     from msopgen_wrap.run.golden import make_inputs, reference
     from msopgen_wrap.run.index_ranges import index_uses
 
@@ -211,15 +211,7 @@ def _run_outside(spec: OpSpec, case: TestCase, runtime: Any) -> None:
         indices = inputs[name].view(-1)
         if indices.numel() > 1:
             indices[0], indices[-1] = -1, 1 << 30
-    runtime.run(
-        spec.op,
-        [inputs[p.name] for p in spec.inputs],
-        [outputs[p.name] for p in spec.outputs],
-        {a.name: case.attrs.get(a.name) for a in spec.attrs},
-        soc="ascend910b3",
-        mode="fast",
-        block_dim=case.block_dim,
-    )
+    launch(spec, case, runtime, inputs, outputs, soc="ascend910b3", mode="fast")
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import importlib
 import os
 import sys
@@ -115,6 +116,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code; nothing but SystemExit codes escapes."""
     args = list(sys.argv[1:] if arguments is None else arguments)
     debug = bool(os.environ.get("OPGEN_DEBUG"))
+    # Planning makes many short-lived symbols beside the objects of PyTorch, which never die.
+    gc.set_threshold(20_000)
     if "--debug" in args:
         # Accepted anywhere before a "--", so that it can simply be appended to a failing command.
         end = args.index("--") if "--" in args else len(args)

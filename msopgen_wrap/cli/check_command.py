@@ -186,8 +186,9 @@ def _attr_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
         if values:
             choices.append([(attr.name, value) for value in values])
     yield dict(base)
+    defaults = {a.name: a.default for a in spec.attrs if not a.required} | base
     for mix in itertools.product(*choices):
-        if mix:
+        if any(value != defaults[name] for name, value in mix):
             yield {**base, **dict(mix)}
 
 

@@ -17,6 +17,7 @@ from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.families.scan import Scan
+from msopgen_wrap.families.window import Window
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules, variants
 from msopgen_wrap.schedule.calls import reduction_kind
@@ -32,6 +33,7 @@ FAMILIES: tuple[Family, ...] = (
     Index(),
     Contract(),
     Convolution(),
+    Window(),
     Row(),
     Foreach(),
     Elementwise(),

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.graph.convolutions import transposed_convolution
 from msopgen_wrap.graph.sizes import reduced_count
 from msopgen_wrap.torch_import import torch
 
@@ -226,10 +227,26 @@ def _addbmm(x: Any, left: Any, right: Any, *, beta: Any = 1, alpha: Any = 1) -> 
     return _added(x, _aten.bmm.default(left, right).sum(0), beta, alpha)
 
 
-def _convolution(x: Any, weight: Any, bias: Any, *numbers: Any) -> Any:
-    if bias is None:
+def _convolution(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: Any,
+) -> Any:
+    if transposed:
+        made = transposed_convolution(x, weight, stride, padding, dilation, output_padding, groups)
+    elif bias is None:
         return NotImplemented
-    return _by_channel(x, bias) + _aten.convolution.default(x, weight, None, *numbers)
+    else:
+        made = _aten.convolution.default(
+            x, weight, None, stride, padding, dilation, transposed, output_padding, groups
+        )
+    return made if bias is None else _by_channel(x, bias) + made
 
 
 def _heaviside(x: Any, values: Any) -> Any:

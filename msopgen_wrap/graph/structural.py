@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node
+# Arguments of nodes: where in the arguments of which one.
+Places = list[tuple[Node, tuple[Any, ...]]]
 
 # Other values to try; the sample's sizes may not be divisible by all of them.
 _VALUES = (2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 19, 24, 1)
@@ -32,30 +34,28 @@ def count_values(known: int) -> tuple[int, ...]:
     return tuple(v for v in _VALUES if v != known)
 
 
-def restore_count(traced: Any, name: str, other: Any, value: int) -> bool:
-    """Replace the numbers of ``traced`` that are attr ``name`` by a placeholder for it.
+def count_places(traced: Any, name: str, other: Any, value: int) -> Places | None:
+    """Return the numbers of ``traced`` that are attr ``name``; None where graphs differ otherwise.
 
     Args:
         other: the graph traced with ``value``.
-
-    Returns:
-        Whether it differs in these numbers only.
     """
-    places = _differences(traced.graph, other.graph, traced.structural[name], value)
+    return _differences(traced.graph, other.graph, traced.structural[name], value)
+
+
+def restore_count(traced: Any, name: str, places: Places) -> None:
+    """Replace numbers of ``traced`` by a placeholder for the attr that they are."""
     if places:
         _insert(traced, name, places)
-    return places is not None
 
 
-def _differences(
-    first: Graph, second: Graph, known: int, value: int
-) -> list[tuple[Node, tuple[Any, ...]]] | None:
+def _differences(first: Graph, second: Graph, known: int, value: int) -> Places | None:
     """Where the graphs hold the two values; None when they differ otherwise."""
     nodes, others = list(first.nodes), list(second.nodes)
     if len(nodes) != len(others):
         return None
     same = dict(zip(nodes, others, strict=True))
-    places: list[tuple[Node, tuple[Any, ...]]] = []
+    places: Places = []
 
     def compare(node: Node, path: tuple[Any, ...], a: Any, b: Any) -> bool:
         if isinstance(a, Node):
@@ -89,7 +89,7 @@ def _differences(
     return places
 
 
-def _insert(traced: Any, name: str, places: list[tuple[Node, tuple[Any, ...]]]) -> None:
+def _insert(traced: Any, name: str, places: Places) -> None:
     graph: Graph = traced.graph
     last = [n for n in graph.nodes if n.op == "placeholder"]
     before = last[-1].next if last else next(iter(graph.nodes))

@@ -19,6 +19,7 @@ from typing import Any
 
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED
 from msopgen_wrap.graph.placement import join
+from msopgen_wrap.graph.windows import window_functions
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -85,7 +86,9 @@ class Composites(TorchFunctionMode):
 
     def __init__(self, differentiated: bool = False) -> None:
         super().__init__()
-        self.replaced = {**_REPLACED, **DIFFERENTIATED} if differentiated else _REPLACED
+        # PyTorch differentiates its own pools
+        own = DIFFERENTIATED if differentiated else window_functions()
+        self.replaced = {**_REPLACED, **own}
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

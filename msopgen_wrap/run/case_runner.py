@@ -44,15 +44,7 @@ def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str)
     outputs = make_outputs(spec, case, given, want)
     launches = runtime.launch_count()
     try:
-        run = runtime.run(
-            spec.op,
-            [given[p.name] for p in spec.inputs],
-            [outputs[p.name] for p in spec.outputs],
-            {a.name: case.attrs.get(a.name) for a in spec.attrs},
-            soc=soc,
-            mode=mode,
-            block_dim=case.block_dim,
-        )
+        run = launch(spec, case, runtime, given, outputs, soc=soc, mode=mode)
     except RuntimeError as error:
         result.reason = str(error)
         crash = getattr(error, "crash", None) or {}
@@ -79,6 +71,35 @@ def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str)
     result.status = FAILED if reasons else PASSED
     result.reason = "; ".join(reasons)
     return result
+
+
+def launch(
+    spec: OpSpec,
+    case: TestCase,
+    runtime: Any,
+    inputs: dict[str, Any],
+    outputs: dict[str, Any],
+    *,
+    soc: str,
+    mode: str,
+) -> Any:
+    """Execute the kernel of a case on given tensors, which it may write.
+
+    Args:
+        runtime, soc, mode: as for :func:`run_case`.
+
+    Returns:
+        The runtime's ``RunResult``.
+    """
+    return runtime.run(
+        spec.op,
+        [inputs[p.name] for p in spec.inputs],
+        [outputs[p.name] for p in spec.outputs],
+        {a.name: case.attrs.get(a.name) for a in spec.attrs},
+        soc=soc,
+        mode=mode,
+        block_dim=case.block_dim,
+    )
 
 
 def _clone(value: Any) -> Any:

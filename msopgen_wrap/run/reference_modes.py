@@ -159,7 +159,7 @@ class KernelSteps(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if name in _PERIODIC:
             return torch.where(args[0].abs() > _LARGEST_ARGUMENT, torch.nan, result)
-        if name in _JOINED and result.is_floating_point():
+        if (name in _JOINED or "avg_pool" in name) and result.is_floating_point():
             kwargs.pop("dtype", None)
             return torch.where(_depends_on_order(name, func, args, kwargs), torch.nan, result)
         if name in _PRODUCTS and result.is_floating_point():
@@ -192,6 +192,6 @@ def _depends_on_order(name: str, func: Any, args: Any, kwargs: dict[str, Any]) -
     if name.endswith("prod"):
         large = func(size.clamp(min=1), *rest, **kwargs) > info.max
         return large | (func(size.clamp(max=1), *rest, **kwargs) < info.tiny)
-    if name == "mean":
+    if name == "mean" or "avg_pool" in name:
         return func(size * size.numel(), *rest, **kwargs) > info.max
     return func(size, *rest, **kwargs) > info.max

@@ -13,6 +13,10 @@ from msopgen_wrap.schedule.calls import Node, target_name
 
 # ATen overload -> the family that makes it.
 ANCHORS: dict[str, str] = {
+    "opgen.adaptive_positions.default": "window",
+    "opgen.adaptive_window.default": "window",
+    "opgen.window.default": "window",
+    "opgen.window_positions.default": "window",
     "aten.mm.default": "contract",
     "aten.bmm.default": "contract",
     "aten.convolution.default": "convolution",
@@ -31,6 +35,7 @@ ANCHORS: dict[str, str] = {
     "opgen.reversed_cumprod.default": "scan",
     "opgen.reversed_cumsum.default": "scan",
     "opgen.reversed_logcumsumexp.default": "scan",
+    "opgen.transposed_convolution.default": "convolution",
     "aten.scatter.src": "index",
     "aten.scatter.value": "index",
     "aten.scatter_add.default": "index",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.platforms import platforms
+from msopgen_wrap.schedule.plan import Body
 from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.spec.model import OpSpec
 
 # Rows and columns of a fractal, and its bytes along K.
 FRACTAL = 16
@@ -14,6 +17,12 @@ FRACTAL_BYTES = 32
 SUM_BYTES = 4
 # L0A, L0B and L1 hold the block that is used and the one that comes next.
 COPIES = 2
+# Dtype of floating operands -> dtypes that the sums leave as.
+FLOAT_RESULTS = {
+    "float16": ("float16", "float32"),
+    "bfloat16": ("bfloat16", "float32"),
+    "float32": ("float32",),
+}
 
 
 @dataclass(frozen=True)
@@ -75,3 +84,43 @@ def cube_cores(soc: str) -> int:
     """Return the cube cores of a SoC family's smallest chip, 0 where vector cores have none."""
     parts = [p for p in platforms() if soc in (p.name, p.family)]
     return min(int(p.columns["cube_core_cnt"] or 0) for p in parts)
+
+
+def check_cube_cores(spec: OpSpec, code: str, does: str, reason: str) -> None:
+    """Raise an error where a SoC of a spec has no cube cores beside its vector cores.
+
+    Args:
+        spec: the op.
+        code: of the diagnostic.
+        does: what the op does with them.
+        reason: why it needs them.
+    """
+    for soc in spec.soc:
+        if not cube_cores(soc):
+            raise OpgenError(
+                Diagnostic(
+                    code,
+                    f"{spec.op} {does}, and {soc} has no cube cores beside its vector cores",
+                    spec.compute.location if spec.compute else spec.outputs[0].location,
+                    reason,
+                    "take ascend910b or ascend910_93 in `soc:`, or write the kernel with `kernel:`",
+                )
+            )
+
+
+@dataclass
+class CubeBody(Body):
+    """A kernel class that multiplies on the cube.
+
+    Attributes:
+        blocks: dtype combination -> the largest block.
+    """
+
+    blocks: dict[int, CubeBlock] = field(default_factory=dict)
+
+    def memory_rows(self) -> list[tuple[int, str, int]]:
+        """Return what the largest base block of each combination uses of L1 and L0."""
+        rows = []
+        for combo, block in self.blocks.items():
+            rows += [(combo, memory, used) for memory, used in block.used().items()]
+        return rows

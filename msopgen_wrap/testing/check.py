@@ -118,6 +118,15 @@ def make_subject(
     from msopgen_wrap.testing.subject import Subject
 
     place, allowed = device_of(device), tolerance_of(tolerance)
+    if reference is not None and not callable(reference):
+        raise OpgenError(
+            Diagnostic(
+                "OPG722",
+                f"the reference is of type {type(reference).__name__}",
+                why="it is called with the arguments of the op",
+                fix="check_op(op, lambda x: x * 2, shapes=[((3, 4),)])",
+            )
+        )
     if isinstance(op, (str, Path, OpSpec)):
         from msopgen_wrap.testing.targets import load_target, onnx_export
 

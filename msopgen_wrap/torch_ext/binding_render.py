@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
@@ -85,23 +85,37 @@ def _cpp_type(param: TensorParam) -> str:
     return "OptionalTensor" if param.kind is ParamKind.OPTIONAL else "Tensor"
 
 
+def fresh_output_lines(
+    spec: OpSpec, output: TensorParam, types: tuple[str, str], call: Callable[[str, str], str]
+) -> list[str]:
+    """Return the C++ statements that make an output, or one per item of the list input.
+
+    Args:
+        types: of a tensor and of a list.
+        call: C++ of one output, of its shape and of the item's number, empty where it is no list.
+    """
+    rule = CppShapes(spec, "[opgen_item]").rule(output_rule(spec, output))
+    tensor, tensors = types
+    if output.kind is not ParamKind.DYNAMIC:
+        return [f"const {tensor} {output.name} = {call(rule, '')};"]
+    source = list_source(spec, output)
+    return [
+        f"{tensors} {output.name};",
+        f"for (size_t opgen_item = 0; opgen_item < {source}.size(); ++opgen_item) {{",
+        f"    {output.name}.push_back({call(rule, 'opgen_item')});",
+        "}",
+    ]
+
+
 def _output_lines(spec: OpSpec) -> tuple[str, ...]:
-    lines = []
-    shapes = CppShapes(spec, "[opgen_item]")
+    lines: list[str] = []
     for column, o in enumerate(spec.outputs, start=len(spec.inputs)):
-        if o.inplace is not None:
-            continue
-        rule = shapes.rule(output_rule(spec, o))
-        if o.kind is ParamKind.DYNAMIC:
-            source = list_source(spec, o)
-            lines += [
-                f"TensorList {o.name};",
-                f"for (size_t opgen_item = 0; opgen_item < {source}.size(); ++opgen_item) {{",
-                f"    {o.name}.push_back(opgen_call.Output({rule}, {column}));",
-                "}",
-            ]
-        else:
-            lines.append(f"const Tensor {o.name} = opgen_call.Output({rule}, {column});")
+        if o.inplace is None:
+
+            def call(rule: str, item: str, column: int = column) -> str:
+                return f"opgen_call.Output({rule}, {column})"
+
+            lines += fresh_output_lines(spec, o, ("Tensor", "TensorList"), call)
     return tuple(lines)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 from harness import BuiltOp
+from operand_specs import operands_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
@@ -94,16 +95,8 @@ REFUSED = {
 
 
 def spec_of(case: Case, dtypes: str = "[float16, float32]", name: str = "ProductCase") -> OpSpec:
-    x, y = case.shapes[0]
-    text = (
-        f"op: {name}\ninputs:\n  x: {{dtype: {dtypes}, rank: {case.ranks[0]}}}\n"
-        f"  y: {{dtype: x, rank: {case.ranks[1]}}}\noutputs:\n"
-        f'  z: {{dtype: {dtypes}, shape: "{case.z}"}}\ncompute: "{case.compute}"\n'
-        f"backward: none\ncases:\n  - {{x: {list(x)}, y: {list(y)}}}\n"
-    )
-    result = parse_spec(text, "case.yaml")
-    assert result.spec is not None, result.diagnostics
-    return result.spec
+    ranks = dict(zip("xy", case.ranks, strict=True))
+    return operands_spec(name, case.compute, ranks, case.shapes[0], case.z, (dtypes, dtypes))
 
 
 @pytest.mark.parametrize("name", CASES)

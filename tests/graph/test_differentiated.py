@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.trace_rewrites import Composites
-from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.tracing import TracedGraph, fresh_trace, trace
 from msopgen_wrap.graph.variants import variants
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
@@ -76,6 +76,16 @@ def traced(spec: OpSpec) -> TracedGraph:
 
 def calls(spec: OpSpec) -> set[str]:
     return {str(n.target) for n in traced(spec).graph.nodes if n.op == "call_function"}
+
+
+def test_a_graph_is_traced_once_and_a_fresh_one_can_be_changed() -> None:
+    spec = gradient("x.square().sum(-1)", "[*x[:-1]]")
+    variant = variants(spec)[0]
+    kept = trace(spec, variant)
+    assert trace(spec, variant) is kept
+    other = fresh_trace(spec, variant)
+    assert other.graph is not kept.graph
+    assert [str(n.target) for n in other.graph.nodes] == [str(n.target) for n in kept.graph.nodes]
 
 
 def test_a_number_that_is_repeated_is_not_flipped() -> None:

@@ -17,6 +17,7 @@ OPS = {
     "matmul/linear": ("8.1", "9.x"),
     "conv/conv2d": ("9.x",),
     "conv/conv2d_bias_relu": ("8.1",),
+    "conv/conv_transpose2d": ("9.x",),
     "norm/softmax": ("8.1", "9.x"),
     "scan/cummax": ("8.1",),
     "norm/layer_norm_grad": ("8.1",),
@@ -25,6 +26,8 @@ OPS = {
     "optimizer/apply_adam_w": ("8.1",),
     "index/embedding": ("8.1",),
     "index/index_add": ("9.x",),
+    "window/max_pool2d_with_indices": ("8.1",),
+    "window/avg_pool2d": ("9.x",),
 }
 CASES = [(op, style) for op, styles in OPS.items() for style in styles]
 

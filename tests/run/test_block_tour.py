@@ -29,6 +29,7 @@ LIBRARY = [
     for name in (
         "conv/conv2d.yaml",
         "conv/conv3d.yaml",
+        "conv/conv_transpose2d.yaml",
         "elementwise/masked_scale.yaml",
         "foreach/foreach_addcdiv_scalar.yaml",
         "foreach/foreach_mul_tensor.yaml",
@@ -45,6 +46,10 @@ LIBRARY = [
         "scan/cumprod.yaml",
         "scan/cumsum.yaml",
         "scan/logcumsumexp.yaml",
+        "window/adaptive_avg_pool2d.yaml",
+        "window/avg_pool2d.yaml",
+        "window/max_pool1d.yaml",
+        "window/max_pool2d_with_indices.yaml",
     )
 ]
 LARGEST = 1 << 17

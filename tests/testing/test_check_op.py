@@ -85,6 +85,7 @@ def test_what_does_not_apply_is_not_passed():
         ("OPG721", {"dtypes": []}),
         ("OPG722", {"shapes": None}),
         ("OPG722", {"reference": None}),
+        ("OPG722", {"reference": 3}),
         ("OPG723", {"device": "nowhere"}),
         ("OPG725", {"shapes": [lambda dtype, generator: 3]}),
         ("OPG725", {"shapes": [lambda dtype: ()]}),

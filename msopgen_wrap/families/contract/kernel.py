@@ -7,14 +7,12 @@ from typing import Any
 
 from msopgen_wrap.families.contract.body import ProductBody, ProductPlan
 from msopgen_wrap.families.contract.plan import MODES
+from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     KernelPart,
-    absent_types,
     class_bodies,
-    doc_lines,
     entry_branches,
-    kernel_args,
     member_name,
     output_param,
     storage_type,
@@ -23,7 +21,6 @@ from msopgen_wrap.render.kernel import (
 )
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.spec.names import cpp_local
 from msopgen_wrap.templating import environment, render_block
 
 
@@ -80,14 +77,8 @@ def _values(plan: ProductPlan, style: str) -> dict[str, Any]:
     spec = plan.spec
     branches = _branches(plan)
     return {
-        "spec": spec,
-        "style": style,
-        "source": f"specs/{spec.name}.yaml",
-        "doc": doc_lines(spec),
+        **entry_values(spec, style, branches),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
-        "entry": kernel_args(spec),
-        "dispatch": branches,
-        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
 
 
@@ -118,15 +109,7 @@ def _kernel(plan: ProductPlan, body: ProductBody) -> ProductKernel:
     tensors = {name: spec.param(view.tensor) for name, view in body.operands.items()}
     output = output_param(spec, product.output)
     used = {p.name for p in tensors.values()}
-    rows = [(p, False) for p in spec.inputs if p.name in used] + [(output, True)]
-    gm = [
-        {
-            "name": member_name(p, is_output, spec),
-            "type": type_name(p, is_output, spec),
-            "argument": cpp_local(member_name(p, is_output, spec)),
-        }
-        for p, is_output in rows
-    ]
+    gm = tensor_members(spec, used, [output])
     left, right = tensors[product.left], tensors[product.right]
     return ProductKernel(
         body.class_name,

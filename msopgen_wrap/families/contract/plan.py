@@ -17,7 +17,7 @@ from msopgen_wrap.families.family import Family
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.buffers import Placement
-from msopgen_wrap.schedule.cube import cube_block, cube_cores, cube_memories
+from msopgen_wrap.schedule.cube import FLOAT_RESULTS, check_cube_cores, cube_block, cube_memories
 from msopgen_wrap.schedule.kernel_classes import class_name
 from msopgen_wrap.schedule.program import Program
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
@@ -27,12 +27,7 @@ from msopgen_wrap.spec.model import OpSpec
 # The last digit of the tiling key: a product, or zeros, which sums of no elements are.
 MODES = {"cube": 0, "zeros": 1}
 # Dtype of the operands -> dtypes that the sums leave as.
-RESULTS = {
-    "float16": ("float16", "float32"),
-    "bfloat16": ("bfloat16", "float32"),
-    "float32": ("float32",),
-    "int8": ("int32",),
-}
+RESULTS = {**FLOAT_RESULTS, "int8": ("int32",)}
 
 
 def plan_products(
@@ -44,7 +39,12 @@ def plan_products(
         OpgenError: OPG370 where there is more than one product with views around it, OPG371 for
             dtypes that the cube does not multiply, OPG372 for a SoC without cube cores.
     """
-    _check_socs(spec)
+    check_cube_cores(
+        spec,
+        "OPG372",
+        "multiplies matrices",
+        "generated products run on the cube cores of arch 2201",
+    )
     plan = ProductPlan(spec, family, variants, [], dict(MODES))
     plan.memories = cube_memories(spec.soc)
     names: dict[View, str] = {}
@@ -71,21 +71,6 @@ def plan_products(
         body.output_views = views
         plan.bodies.append(body)
     return plan
-
-
-def _check_socs(spec: OpSpec) -> None:
-    for soc in spec.soc:
-        if not cube_cores(soc):
-            raise OpgenError(
-                Diagnostic(
-                    "OPG372",
-                    f"{spec.op} multiplies matrices, and {soc} has no cube cores beside its vector "
-                    "cores",
-                    spec.compute.location if spec.compute else spec.outputs[0].location,
-                    "generated products run on the cube cores of arch 2201",
-                    "take ascend910b or ascend910_93 in `soc:`, or write the kernel with `kernel:`",
-                )
-            )
 
 
 def _lowered(spec: OpSpec, traced: TracedGraph, names: dict[View, str]) -> ProductLowerer:
@@ -147,9 +132,8 @@ def _check_dtypes(
         result = next(p for p in spec.outputs if p.name == product.output).dtypes[combo]
         if left == right and result in RESULTS.get(left, ()):
             continue
-        floats = {"float16", "bfloat16", "float32"}
         # other dtypes go through the workspace
-        code = "OPG370" if {left, right, result} <= floats else "OPG371"
+        code = "OPG370" if {left, right, result} <= set(FLOAT_RESULTS) else "OPG371"
         raise OpgenError(
             Diagnostic(
                 code,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.families.contract.body import ProductPlan
 from msopgen_wrap.render.call_reading import dtype_expr
-from msopgen_wrap.render.kernel import like_input, member_name, output_param
+from msopgen_wrap.render.cube_tiling import block_rows, result_dtype
+from msopgen_wrap.render.kernel import member_name, output_param
 from msopgen_wrap.render.tiling import (
-    combo_dtypes,
     field_row,
     setters,
     shared_values,
     tiling_text,
 )
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.templating import environment
 
 _BATCH_DIMS = 6
@@ -59,15 +55,14 @@ def render_tiling(plan: ProductPlan, style: str) -> TilingText:
     product = body.products[0]
     shared = shared_values(spec, plan, style, {}, all_views=True)
     output = output_param(spec, product.output)
-    position = spec.output_position(output.name) if output.site is None else 0
     values = {
-        "blocks": _blocks(plan),
+        "blocks": block_rows(plan),
         "left": product.left,
         "right": product.right,
         "result": member_name(output, True, spec),
         "joined": f"opgen::Joined::{product.joined}",
         "left_dtype": dtype_expr(spec, body.operands[product.left].tensor),
-        "result_dtype": _result_dtype(spec, output, position),
+        "result_dtype": result_dtype(spec, output),
         "tiling_ref": "tiling." if style == "8.1" else "tiling->",
     }
     text = (
@@ -76,29 +71,3 @@ def render_tiling(plan: ProductPlan, style: str) -> TilingText:
         .render(**setters(style), **shared, **values)
     )
     return tiling_text(spec, style, text, shared, list(_FIELDS), _HEADERS)
-
-
-def _result_dtype(spec: OpSpec, output: TensorParam, position: int) -> str:
-    """Return the expression for the ``ge::DataType`` of the result."""
-    if output.site is None:
-        return f"context->GetOutputDesc({position})->GetDataType()"
-    if len(set(output.dtypes)) == 1:
-        return BY_NAME[output.dtypes[0]].ge_cpp
-    return dtype_expr(spec, like_input(spec, output.dtypes).name)
-
-
-def _blocks(plan: ProductPlan) -> list[dict[str, Any]]:
-    rows = []
-    for body in plan.bodies:
-        for combo, block in body.blocks.items():
-            rows.append(
-                {
-                    "dtypes": combo_dtypes(plan.spec, combo),
-                    "variant": body.variant,
-                    "m": block.m,
-                    "n": block.n,
-                    "k": block.k,
-                    "bytes": block.bytes,
-                }
-            )
-    return rows

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, is_number
+from msopgen_wrap.render.entry_values import entry_values
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelClass,
     KernelPart,
-    absent_types,
     bytes_lines,
     class_bodies,
     class_values,
     constant,
-    doc_lines,
     entry_branches,
-    kernel_args,
     mask_tile,
     member_name,
     output_param,
@@ -201,17 +199,11 @@ def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
     modes = MODES if broadcast else {"flat": MODES["flat"]}
     branches = entry_branches(plan, modes, "broadcast" if broadcast else "")
     return {
-        "spec": spec,
-        "style": style,
-        "source": f"specs/{spec.name}.yaml",
-        "doc": doc_lines(spec),
+        **entry_values(spec, style, branches),
         "kernels": kernels,
         "broadcast": broadcast,
         "foreach": plan.lists,
         "max_tensors": MAX_TENSORS,
-        "entry": kernel_args(spec),
-        "dispatch": branches,
-        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
 
 

@@ -7,12 +7,12 @@ import itertools
 from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import same_size, size_hint
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
-from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
 from msopgen_wrap.schedule.kernel_classes import (
@@ -82,10 +82,10 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
     narrow: dict[ScalarExpr, None] = {}
     for index in plan.served:
         variant = variants[index]
-        traced_by: dict[tuple[str, ...], TracedGraph] = {}
         groups: list[tuple[Program, dict[str, View], list[int]]] = []
         for combo in range(spec.combos):
-            traced = _traced(spec, variant, combo, traced_by, first.get(index))
+            known = first.get(index) if combo == 0 else None
+            traced = known or trace(spec, variant, combo)
             if combo == 0:
                 _check_structural(spec, traced)
                 lower = functools.partial(_lowered, spec)
@@ -166,22 +166,6 @@ def _other_layout(spec: OpSpec) -> Diagnostic:
     )
 
 
-def _traced(
-    spec: OpSpec,
-    variant: Variant,
-    combo: int,
-    known: dict[tuple[str, ...], TracedGraph],
-    first: TracedGraph | None,
-) -> TracedGraph:
-    key = tuple(
-        {"float16": "float32", "bfloat16": "float32"}.get(p.dtypes[combo], p.dtypes[combo])
-        for p in spec.inputs
-    )
-    if key not in known:
-        known[key] = first if combo == 0 and first is not None else trace(spec, variant, combo)
-    return known[key]
-
-
 def _check_structural(spec: OpSpec, traced: TracedGraph) -> None:
     """Prove that attrs without a closed set of values, which shaped the graph, leave the kernel.
 
@@ -195,13 +179,8 @@ def _check_structural(spec: OpSpec, traced: TracedGraph) -> None:
     names = [n for n in traced.structural if spec.attr(n).type != "str" and n not in counts]
     own = _form(spec, traced) if names else None
     for name in names:
-        others = []
-        for value in other_values(spec.attr(name), traced):
-            try:
-                others.append(trace(spec, traced.variant, 0, {name: value}))
-            except OpgenError as error:
-                if not any(d.code == "OPG201" for d in error.diagnostics):
-                    raise
+        values = other_values(spec.attr(name), traced)
+        others = [t for v in values if (t := trace_with(spec, traced, name, v)) is not None]
         if not others or any(_form(spec, other) != own for other in others):
             raise OpgenError(_structural(spec, name))
 

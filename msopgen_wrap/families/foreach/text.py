@@ -9,14 +9,12 @@ from msopgen_wrap.families.elementwise.tiling import budgets, pointwise_tiling
 from msopgen_wrap.families.foreach.plan import MAX_CORES, records
 from msopgen_wrap.families.row.body import RowBody, RowPlan
 from msopgen_wrap.families.row.kernel import close_up, kernel_values
+from msopgen_wrap.render.entry_values import entry_values
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
-    absent_types,
     class_bodies,
-    doc_lines,
     entry_branches,
-    kernel_args,
 )
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling import TILE_LENGTH, combo_dtypes, field_row
@@ -37,15 +35,9 @@ def render_reductions(plan: RowPlan, style: str) -> list[GeneratedFile]:
     spec = plan.spec
     branches = [_of_one_mode(plan, b) for b in entry_branches(plan, plan.modes, "")]
     values = {
-        "spec": spec,
-        "style": style,
-        "source": f"specs/{spec.name}.yaml",
-        "doc": doc_lines(spec),
+        **entry_values(spec, style, branches),
         "kernels": [_values(plan, body) for body in class_bodies(plan)],
         "max_tensors": MAX_TENSORS,
-        "entry": kernel_args(spec),
-        "dispatch": branches,
-        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
     text = environment("foreach").get_template("reduction_kernel.cpp.jinja").render(values)
     return [GeneratedFile(f"op_kernel/{spec.name}.cpp", include_blocks(tidy(close_up(text))))]

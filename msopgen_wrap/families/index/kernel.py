@@ -5,21 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.index.plan import IndexBody, IndexPlan
+from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     KernelPart,
-    absent_types,
     class_bodies,
-    doc_lines,
     entry_branches,
-    kernel_args,
-    member_name,
     summary,
-    type_name,
 )
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.schedule.program import DTYPE_BYTES
-from msopgen_wrap.spec.names import cpp_local
 from msopgen_wrap.templating import environment, render_block
 
 
@@ -51,15 +46,9 @@ def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
     for branch in branches:
         branch["note"] = plan.variants[branch["variant"]].label()
     return {
-        "spec": spec,
-        "style": style,
-        "source": f"specs/{spec.name}.yaml",
-        "doc": doc_lines(spec),
+        **entry_values(spec, style, branches),
         "call": plan.call,
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
-        "entry": kernel_args(spec),
-        "dispatch": branches,
-        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
 
 
@@ -67,11 +56,7 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
     spec, call = plan.spec, plan.call
     used = {view.tensor for view in body.operands.values()}
     output = spec.outputs[0]
-    gm = [
-        {"name": p.name, "type": type_name(p, False, spec)} for p in spec.inputs if p.name in used
-    ]
-    written = {"name": member_name(output, True, spec), "type": type_name(output, True, spec)}
-    gm = [{**row, "argument": cpp_local(row["name"])} for row in (*gm, written)]
+    gm = tensor_members(spec, used, [output])
     tensors = {row["name"]: row for row in gm}
     named = {name: tensors[view.tensor] for name, view in body.operands.items()}
     dtypes = {
@@ -86,9 +71,9 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
         "table": named.get(call.table),
         "indices": [named[name] for name in call.indices],
         "source": named.get(call.values),
-        "output": tensors[written["name"]],
+        "output": gm[-1],
         "wraps": call.wraps,
-        "compute": body.compute or written["type"],
+        "compute": body.compute or gm[-1]["type"],
         "converts": bool(body.compute),
         "bytes": bool(body.compute) and any(1 in pair for pair in sizes),
         "narrows": any(target < source for source, target in sizes),

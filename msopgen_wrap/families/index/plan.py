@@ -10,6 +10,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.index.call import CallReader, IndexCall
+from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
@@ -143,12 +144,9 @@ def _check_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> None:
         if name != call.attr:
             raise OpgenError(_shapes(spec, name))
         for value in other_values(attr, traced):
-            try:
-                again = trace(spec, traced.variant, 0, {name: value})
-            except OpgenError as error:
-                if any(d.code == "OPG201" for d in error.diagnostics):
-                    continue  # no axis of the sample
-                raise
+            again = trace_with(spec, traced, name, value)
+            if again is None:
+                continue  # no axis of the sample
             other = CallReader(spec, again, 0).read()
             if other != replace(call, axis=value % call.rank, rank=other.rank):
                 raise OpgenError(_shapes(spec, name))

@@ -8,16 +8,14 @@ from typing import Any
 
 from msopgen_wrap.families.row.body import RowBody, RowPlan, slot_lines, spare_rows
 from msopgen_wrap.families.row.sections import Section, SectionMaker, storage_tensors
+from msopgen_wrap.render.entry_values import entry_values
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     KernelClass,
     KernelPart,
-    absent_types,
     class_bodies,
     class_values,
-    doc_lines,
     entry_branches,
-    kernel_args,
     member_name,
     type_name,
 )
@@ -153,14 +151,8 @@ def _values(plan: RowPlan, style: str) -> dict[str, Any]:
     flagged = "" if plan.columns else RESIDENT
     branches = entry_branches(replace(plan, spec=plan.whole_spec), plan.modes, flagged)
     return {
-        "spec": spec,
-        "style": style,
-        "source": f"specs/{spec.name}.yaml",
-        "doc": doc_lines(spec),
+        **entry_values(spec, style, branches),
         "kernels": [kernel_values(spec, plan, body) for body in class_bodies(plan)],
-        "entry": kernel_args(spec),
-        "dispatch": branches,
-        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }
 
 

@@ -7,14 +7,12 @@ from typing import Any
 
 from msopgen_wrap.families.elementwise.kernel import kernel_values
 from msopgen_wrap.families.scan.plan import MODES, ScanPlan
+from msopgen_wrap.render.entry_values import entry_values
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     KernelPart,
-    absent_types,
     class_bodies,
-    doc_lines,
     entry_branches,
-    kernel_args,
 )
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.program_text import scan_names
@@ -69,10 +67,7 @@ def _values(plan: ScanPlan, style: str) -> dict[str, Any]:
     spec = plan.spec
     branches = entry_branches(plan, MODES, "")
     return {
-        "spec": spec,
-        "style": style,
-        "source": f"specs/{spec.name}.yaml",
-        "doc": doc_lines(spec),
+        **entry_values(spec, style, branches),
         "kernels": [
             {
                 "k": kernel_values(spec, plan, body, broadcast=True, transposes=False),
@@ -81,7 +76,4 @@ def _values(plan: ScanPlan, style: str) -> dict[str, Any]:
             for body in class_bodies(plan)
         ],
         "backwards": plan.backwards,
-        "entry": kernel_args(spec),
-        "dispatch": branches,
-        "absent_types": absent_types(spec, " ".join(b["type"] for b in branches)),
     }

@@ -14,6 +14,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.elementwise.plan import budget
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.scan.lowering import COMPARING, SCRATCH_TILES, ScanLowerer
+from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.structural import other_values
@@ -156,12 +157,9 @@ def _axis(spec: OpSpec, traced: TracedGraph) -> ScanAxis:
             continue
         names_axis = attr.type == "int" and value == axis
         for other in other_values(attr, traced):
-            try:
-                again = trace(spec, traced.variant, 0, {name: other})
-            except OpgenError as error:
-                if any(d.code == "OPG201" for d in error.diagnostics):
-                    continue  # no axis of the sample
-                raise
+            again = trace_with(spec, traced, name, other)
+            if again is None:
+                continue  # no axis of the sample
             other_form, other_axis = _form(spec, again)
             names_axis = names_axis and other_axis == other
             if other_form != form or not (names_axis or other_axis == axis):

@@ -1,0 +1,71 @@
+"""Render kernels over windows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.window.plan import WindowPlan
+from msopgen_wrap.render.entry_values import entry_values, tensor_members
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.kernel import (
+    KernelPart,
+    class_bodies,
+    entry_branches,
+    summary,
+)
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.schedule.plan import Body
+from msopgen_wrap.templating import environment, render_block
+
+_TEMPLATE = "kernel.cpp.jinja"
+
+
+def render_kernel(plan: WindowPlan, style: str) -> list[GeneratedFile]:
+    """Render ``op_kernel/<op>.cpp``.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    text = environment("window").get_template(_TEMPLATE).render(_values(plan, style))
+    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+
+
+def kernel_part(plan: WindowPlan, style: str) -> KernelPart:
+    """Return the kernel classes of a plan that is one of several in a kernel."""
+    values = _values(plan, style)
+    classes = render_block("window", _TEMPLATE, "classes", values)
+    return KernelPart(classes, values["dispatch"], workspace=False)
+
+
+def _values(plan: WindowPlan, style: str) -> dict[str, Any]:
+    spec = plan.spec
+    branches = entry_branches(plan, plan.modes, "")
+    for branch in branches:
+        branch["note"] = plan.variants[branch["variant"]].label()
+    return {
+        **entry_values(spec, style, branches),
+        "call": plan.call,
+        "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
+    }
+
+
+def _kernel(plan: WindowPlan, body: Body) -> dict[str, Any]:
+    spec, call = plan.spec, plan.call
+    source = spec.param(body.operands[call.tensor].tensor)
+    gm = tensor_members(spec, {source.name}, spec.outputs)
+    written = dict(zip((p.name for p in spec.outputs), gm[1:], strict=True))
+    kind = "AverageWindow" if call.kind == "average" else "MaxWindow"
+    return {
+        "name": body.class_name,
+        "summary": summary(spec, plan, body),
+        "gm": gm,
+        "source": gm[0],
+        "widens": any(dtype != "float32" for dtype in source.dtypes),
+        "results": [
+            {**written[name], "number": number}
+            for number, name in enumerate((call.values, call.positions))
+            if name
+        ],
+        "kind": "MaxPosition" if call.positions else kind,
+    }
