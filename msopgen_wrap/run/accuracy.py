@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msopgen_wrap.run.accuracy_rules import NATIVE_RATIO, QUANTISED_SHARE, Accuracy, rule_of
@@ -25,6 +26,8 @@ class Comparison:
         quantised: the integers were rounded from floats that compute calculated.
         steps: floats of ``kernel_steps.KernelSteps``: where they are infinite or NaN and the golden
             ones are not, nothing is compared.
+        allowance: gives the absolute errors that roundings explain (``Conditioning``); called only
+            where an output would be refused.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class Comparison:
         tolerance: Tolerance | None = None,
         quantised: bool = False,
         steps: torch.Tensor | None = None,
+        allowance: Callable[[], torch.Tensor] | None = None,
     ) -> None:
         self._golden = golden
         self._native = native
@@ -42,7 +46,9 @@ class Comparison:
         self._rule = rule_of(dtype.is_floating_point, tolerance, quantised)
         self._floats: FloatComparison | None = None
         if dtype.is_floating_point and golden.numel():
-            self._floats = FloatComparison(golden, dtype, native, self._rule, tolerance, steps)
+            self._floats = FloatComparison(
+                golden, dtype, native, self._rule, tolerance, steps, allowance
+            )
 
     def accuracy(self, actual: torch.Tensor) -> Accuracy:
         """Judge an output of the kernel."""

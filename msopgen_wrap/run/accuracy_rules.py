@@ -8,7 +8,8 @@ from ``tolerance`` in the spec (``RULES`` names them):
   rel = |actual - golden| / (|golden| + 1e-7) an output passes when mean(rel) < T and
   max(rel) < 10 T. Where relative error is ill-conditioned (results close to zero, cancellation,
   deep fp32 sums) the standard counts errors and allows at most twice as many as the same
-  computation in the output's own precision on a CPU makes (``native``).
+  computation in the output's own precision on a CPU makes (``native``). Elements whose error the
+  roundings of a sum explain are left out (``conditioning``).
 * ``mixed``, on request: the mixed tolerance standard. An element passes when
   |actual - golden| <= atol + rtol |golden|; the output passes when 99% of its elements do and the
   largest absolute error stays under a cap, or under 32 units in the last place of its golden value.

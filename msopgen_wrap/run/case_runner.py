@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from msopgen_wrap.run.accuracy import Comparison
@@ -178,7 +179,10 @@ def judge(
             strict=True,
         )
         for index, (actual, golden, native, steps) in enumerate(pairs):
-            comparison = Comparison(golden, actual.dtype, native, *options, steps)
+            allowance = None
+            if want.conditioning is not None:
+                allowance = partial(want.conditioning.allowance, param.name, index)
+            comparison = Comparison(golden, actual.dtype, native, *options, steps, allowance)
             accuracy = comparison.accuracy(actual)
             result.rules[param.name] = accuracy.rule
             if accuracy.note and accuracy.maximum >= result.maximum:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
@@ -14,6 +16,7 @@ from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
 
+tree_leaves = torch.utils._pytree.tree_leaves
 tree_map = torch.utils._pytree.tree_map
 
 # exp overflows float32 above 88; half still adds and squares a row of these.
@@ -36,6 +39,7 @@ class Reference:
         quantised: integer outputs that were rounded from floats which ``compute`` calculated.
         constant: outputs made of no element of an input.
         steps: per output the result of ``KernelSteps``, in cases of extreme values only.
+        conditioning: the errors that roundings explain; None where ``compute`` adds nothing up.
     """
 
     golden: dict[str, Value]
@@ -43,6 +47,7 @@ class Reference:
     quantised: frozenset[str] = frozenset()
     constant: frozenset[str] = frozenset()
     steps: dict[str, Value] = field(default_factory=dict)
+    conditioning: Conditioning | None = None
 
 
 class KeepDouble(Provenance):
@@ -166,13 +171,25 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         if origins.quantised(golden[p.name], getattr(torch, p.dtypes[case.combo]))
     )
     constant = frozenset(p.name for p in spec.outputs if origins.constant(golden[p.name]))
+    wide = _as_outputs(spec, case, golden, wide=True)
+
+    def again(given: dict[str, Value]) -> dict[str, Value]:
+        doubles = any(t.dtype is torch.float64 for t in tree_leaves(given) if _is_tensor(t))
+        with torch.no_grad(), KeepDouble() if doubles else contextlib.nullcontext():
+            return _as_outputs(spec, case, function(given, attrs), wide=True)
+
     return Reference(
-        _as_outputs(spec, case, golden, wide=True),
+        wide,
         _as_outputs(spec, case, native),
         rounded,
         constant,
         {p.name: stepped[p.name] for p in spec.outputs if p.name in stepped},
+        Conditioning(again, inputs, wide) if origins.adds else None,
     )
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, torch.Tensor)
 
 
 _last_compiled: list[tuple[OpSpec, Callable[..., dict[str, Value]]]] = []

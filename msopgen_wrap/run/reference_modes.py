@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.decompositions import reduction_decompositions
+from msopgen_wrap.run.conditioning import ADDING
 from msopgen_wrap.torch_import import torch
 
 TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
@@ -63,10 +64,15 @@ _OF_A_SHAPE = frozenset(
 
 
 class Provenance(TorchDispatchMode):
-    """Follows which tensors were calculated; use it around a run of ``compute``."""
+    """Follows which tensors were calculated; use it around a run of ``compute``.
+
+    Attributes:
+        adds: whether an operator added up elements.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.adds = False
         self._calculated: set[int] = set()
         self._rounded: set[int] = set()
         self._constant: set[int] = set()
@@ -86,6 +92,7 @@ class Provenance(TorchDispatchMode):
     def note(self, func: Any, given: Any, result: Any) -> None:
         """Record one call of an operator and what it gave."""
         name = func.overloadpacket.__name__.rstrip("_")
+        self.adds = self.adds or name in ADDING
         tensors = [v for v in tree_leaves(given) if isinstance(v, torch.Tensor)]
         floats = [t for t in tensors if t.is_floating_point()]
         calculated = any(id(t) in self._calculated or id(t) in self._rounded for t in tensors)
@@ -168,7 +175,7 @@ class KernelSteps(TorchDispatchMode):
 
 
 _JOINED = ("sum", "mean", "prod", "cumsum", "cumprod")
-_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm")
+_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "transposed_convolution")
 
 
 def _overflows(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -176,7 +183,9 @@ def _overflows(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
 
     def size(value: Any) -> Any:
         if not isinstance(value, torch.Tensor):
-            return abs(value)
+            # the strides of a convolution; whether it is transposed; no bias
+            plain = value is None or isinstance(value, (bool, list, tuple))
+            return value if plain else abs(value)
         double = value.double().abs()
         return torch.where(torch.isfinite(double), double, 0.0)
 

@@ -49,6 +49,7 @@ LIBRARY = [
         "window/adaptive_avg_pool2d.yaml",
         "window/avg_pool2d.yaml",
         "window/max_pool1d.yaml",
+        "window/max_pool2d.yaml",
         "window/max_pool2d_with_indices.yaml",
     )
 ]

@@ -1,0 +1,125 @@
+"""How far the roundings of a sum move the results of a case.
+
+A sum of values of both signs may leave a result that is much smaller than what was added. Its
+relative error is then that of the roundings on the way, in whatever order a kernel adds: a bound on
+relative error says nothing about the kernel. How far roundings move each element is measured: the
+float64 reference runs again with inputs that are off by half a unit in the last place of float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from msopgen_wrap.torch_import import torch
+
+tree_map = torch.utils._pytree.tree_map
+
+#: Operators that add up elements, by the names of their packets.
+ADDING = frozenset((
+    "sum", "mean", "var", "std", "var_mean", "std_mean", "logsumexp", "norm", "linalg_vector_norm",
+    "native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit",
+    "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data",
+    "cumsum", "mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "matmul", "linear",
+    "convolution", "transposed_convolution", "index_add", "scatter_add", "scatter_reduce",
+    "index_put", "_unsafe_index_put", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d",
+    "_adaptive_avg_pool3d", "nansum",
+))  # fmt: skip
+
+_ROUNDING = 2.0**-24  # half a unit in the last place of float32, of the value
+_RUNS = 6
+# Where inputs that are off by a rounding move a result by no more than these roundings of its own,
+# nothing was lost.
+_CONDITIONED = 8
+_MARGIN = 2
+_QUANTILE = 0.999
+Value = Any  # a tensor, a list of tensors, or None
+
+
+class Conditioning:
+    """The errors that roundings in float32 explain, per output of a case.
+
+    Args:
+        again: runs ``compute`` on inputs by name and gives the outputs by name.
+        inputs: of the case, in its dtypes.
+        golden: the outputs of ``compute`` in float64.
+    """
+
+    def __init__(
+        self,
+        again: Callable[[dict[str, Value]], dict[str, Value]],
+        inputs: dict[str, Value],
+        golden: dict[str, Value],
+    ) -> None:
+        self._again = again
+        self._inputs = inputs
+        self._golden = golden
+
+    def allowance(self, name: str, number: int) -> torch.Tensor:
+        """Return the absolute error that roundings explain, per element of an output.
+
+        It is twice what they move the element by, or as much more as a CPU's float32 makes of
+        99.9% of the elements; 0 where nothing is lost.
+
+        Args:
+            name: of the output.
+            number: of the tensor in an output that is a list; 0 of others.
+        """
+        golden = _tensors(self._golden[name])[number].double()
+        spread = self._spreads[name][number]
+        lost = torch.isfinite(golden) & (spread > _CONDITIONED * _ROUNDING * golden.abs())
+        lost &= torch.isfinite(spread)
+        if not bool(lost.any()):
+            return torch.zeros_like(golden)
+        single = _tensors(self._single[name])[number].double()
+        ratio = ((single - golden).abs() / spread)[lost]
+        ratio = ratio[torch.isfinite(ratio)].sort().values
+        factor = 1.0
+        if ratio.numel():
+            factor = max(1.0, float(ratio[int(_QUANTILE * (ratio.numel() - 1))]))
+        return torch.where(lost, _MARGIN * factor * spread, 0.0)
+
+    @cached_property
+    def _single(self) -> dict[str, Value]:
+        """The outputs in float32, which kernels compute in."""
+        return self._again(_floats(self._inputs, lambda t: t.float()))
+
+    @cached_property
+    def _spreads(self) -> dict[str, list[torch.Tensor]]:
+        """Per output the root of the mean square by which nudged inputs move each element."""
+        generator = torch.Generator().manual_seed(0)
+
+        def nudged(value: torch.Tensor) -> torch.Tensor:
+            signs = torch.randint(0, 2, value.shape, generator=generator) * 2.0 - 1.0
+            return value.double() * (1.0 + _ROUNDING * signs.double())
+
+        squares = {
+            name: [torch.zeros_like(t, dtype=torch.float64) for t in _tensors(value)]
+            for name, value in self._golden.items()
+        }
+        for _ in range(_RUNS):
+            moved = self._again(_floats(self._inputs, nudged))
+            for name, sums in squares.items():
+                golden = _tensors(self._golden[name])
+                for total, off, true in zip(sums, _tensors(moved[name]), golden, strict=True):
+                    total += (off.double() - true.double()).square()
+        return {name: [(t / _RUNS).sqrt() for t in sums] for name, sums in squares.items()}
+
+
+def _tensors(value: Value) -> list[torch.Tensor]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _floats(
+    inputs: dict[str, Value], change: Callable[[torch.Tensor], torch.Tensor]
+) -> dict[str, Value]:
+    """Return copies of the inputs, floating ones changed."""
+
+    def copy(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        return change(value) if value.dtype.is_floating_point else value.clone()
+
+    copies: dict[str, Value] = tree_map(copy, inputs)
+    return copies

@@ -1,0 +1,124 @@
+"""Errors that roundings in a sum explain, and errors that they do not."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from msopgen_wrap.run.accuracy import Comparison
+from msopgen_wrap.run.accuracy_rules import Accuracy
+from msopgen_wrap.run.golden import Reference, make_inputs, reference
+from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.spec.loader import parse_spec
+from msopgen_wrap.spec.model import OpSpec
+
+PRODUCT = """
+op: TiledProduct
+doc: A product.
+inputs:
+  a: {dtype: [float32, float16], rank: 2}
+  b: {dtype: a, shape: "[a[1], 64]"}
+outputs:
+  y: {dtype: a, shape: "[a[0], 64]"}
+compute: a @ b
+backward: none
+"""
+POINTWISE = """
+op: PlainDifference
+doc: A difference.
+inputs:
+  a: {dtype: float32, rank: 2}
+  b: {dtype: a, shape: like a}
+outputs:
+  y: like a
+compute: a - b
+backward: none
+"""
+
+
+def the_spec(text: str) -> OpSpec:
+    spec = parse_spec(text).spec
+    assert spec is not None
+    return spec
+
+
+def judged(actual: torch.Tensor, want: Reference) -> Accuracy:
+    """Judge an output against a reference whose CPU result is exact, which excuses nothing."""
+    allowance = None
+    if want.conditioning is not None:
+        allowance = partial(want.conditioning.allowance, "y", 0)
+    golden = want.golden["y"]
+    native = golden.to(actual.dtype)
+    return Comparison(golden, actual.dtype, native, allowance=allowance).accuracy(actual)
+
+
+def a_product(combo: int = 0) -> tuple[dict[str, Any], Reference]:
+    spec = the_spec(PRODUCT)
+    case = TestCase(combo, {"a": (64, 8192), "b": (8192, 64)})
+    inputs = make_inputs(spec, case)
+    return inputs, reference(spec, case, inputs)
+
+
+def in_another_order(inputs: dict[str, Any]) -> torch.Tensor:
+    """Add up the products of each element one after another in float32, as a kernel could."""
+    a, b = inputs["a"].float(), inputs["b"].float()
+    total = torch.zeros(a.shape[0], b.shape[1])
+    for k in range(a.shape[1]):
+        total += a[:, k : k + 1] * b[k]
+    return total
+
+
+@pytest.fixture(scope="module")
+def product() -> tuple[dict[str, Any], Reference]:
+    return a_product()
+
+
+def test_another_order_of_a_sum_passes(product) -> None:
+    inputs, want = product
+    result = in_another_order(inputs)
+    plain = Comparison(want.golden["y"], torch.float32, want.golden["y"].float())
+    assert not plain.accuracy(result).passed  # what is judged is there
+    accuracy = judged(result, want)
+    assert accuracy.passed and "cancels" in accuracy.note
+
+
+def test_a_wrong_element_that_cancelled_is_refused(product) -> None:
+    _, want = product
+    golden = want.golden["y"]
+    result = golden.float()
+    where = golden.abs().argmin()
+    # Of 8192 products of up to 16 an element loses 1e-3: far more than roundings make.
+    result.view(-1)[where] += 0.05
+    assert not judged(result, want).passed
+
+
+def test_a_wrong_scale_is_refused(product) -> None:
+    _, want = product
+    assert not judged(want.golden["y"].float() * 1.01, want).passed
+
+
+def test_products_of_rounded_operands_are_refused(product) -> None:
+    # what a kernel gives that converts float32 to float16 on the way
+    inputs, want = product
+    result = inputs["a"].half().float() @ inputs["b"].half().float()
+    assert not judged(result, want).passed
+
+
+def test_zeros_are_refused(product) -> None:
+    _, want = product
+    assert not judged(torch.zeros(64, 64), want).passed
+
+
+def test_16_bit_outputs() -> None:
+    inputs, want = a_product(combo=1)
+    assert judged(in_another_order(inputs).half(), want).passed
+    assert not judged((want.golden["y"] * 1.01).half(), want).passed
+
+
+def test_what_adds_nothing_up_has_no_excuse() -> None:
+    spec = the_spec(POINTWISE)
+    case = TestCase(0, {"a": (8, 8), "b": (8, 8)})
+    assert reference(spec, case, make_inputs(spec, case)).conditioning is None
