@@ -8,6 +8,7 @@ float64 reference runs again with inputs that are off by half a unit in the last
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -73,11 +74,13 @@ class Conditioning:
         if not bool(lost.any()):
             return torch.zeros_like(golden)
         single = _tensors(self._single[name])[number].double()
-        ratio = ((single - golden).abs() / spread)[lost]
+        # Elements that keep what was added tell as much about the roundings as those that do not.
+        moved = spread > _ROUNDING / 2 * golden.abs()
+        ratio = ((single - golden).abs() / spread)[moved]
         ratio = ratio[torch.isfinite(ratio)].sort().values
         factor = 1.0
         if ratio.numel():
-            factor = max(1.0, float(ratio[int(_QUANTILE * (ratio.numel() - 1))]))
+            factor = max(1.0, float(ratio[math.ceil(_QUANTILE * (ratio.numel() - 1))]))
         return torch.where(lost, _MARGIN * factor * spread, 0.0)
 
     @cached_property
