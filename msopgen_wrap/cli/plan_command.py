@@ -78,10 +78,17 @@ def command(
                 measured = _measured(spec, sizes) if measure else []
             except OpgenError as error:
                 failed += error.diagnostics
+        saved = None
+        if gradient["by"] == "kernel":
+            from msopgen_wrap.families.saved_bytes import saved_bytes
+
+            saved = saved_bytes(spec)
         if as_json:
             from msopgen_wrap.schedule.report import tilings_as_data
 
             own: dict[str, Any] = {"gradient": gradient}
+            if saved is not None:
+                own["saved_for_backward"] = saved.as_dict()
             if sizes is not None:
                 own["tiling"] = tilings_as_data(plan, decisions)
             if measure:
@@ -91,6 +98,8 @@ def command(
             output.echo(plan_text(plan))
             if gradient["by"] != "none":
                 output.echo(f"  gradients by {gradient['by']}: {gradient['why']}")
+            if saved is not None:
+                output.echo(f"  saved for backward: {saved.text()}")
             if decisions and sizes is not None:
                 output.echo("\n".join(["", *_tiling_lines(plan, sizes, decisions)]))
             if measured:
