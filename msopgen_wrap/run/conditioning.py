@@ -42,14 +42,15 @@ class Conditioning:
     """The errors that roundings in float32 explain, per output of a case.
 
     Args:
-        again: runs ``compute`` on inputs by name and gives the outputs by name.
+        again: runs ``compute`` on inputs by name and gives the outputs by name; in float64 where
+            the second argument is true, in the dtypes of the inputs otherwise.
         inputs: of the case, in its dtypes.
         golden: the outputs of ``compute`` in float64.
     """
 
     def __init__(
         self,
-        again: Callable[[dict[str, Value]], dict[str, Value]],
+        again: Callable[[dict[str, Value], bool], dict[str, Value]],
         inputs: dict[str, Value],
         golden: dict[str, Value],
     ) -> None:
@@ -86,7 +87,7 @@ class Conditioning:
     @cached_property
     def _single(self) -> dict[str, Value]:
         """The outputs in float32, which kernels compute in."""
-        return self._again(_floats(self._inputs, lambda t: t.float()))
+        return self._again(_floats(self._inputs, lambda t: t.float()), False)
 
     @cached_property
     def _spreads(self) -> dict[str, list[torch.Tensor]]:
@@ -102,7 +103,7 @@ class Conditioning:
             for name, value in self._golden.items()
         }
         for _ in range(_RUNS):
-            moved = self._again(_floats(self._inputs, nudged))
+            moved = self._again(_floats(self._inputs, nudged), True)
             for name, sums in squares.items():
                 golden = _tensors(self._golden[name])
                 for total, off, true in zip(sums, _tensors(moved[name]), golden, strict=True):

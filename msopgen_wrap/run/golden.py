@@ -173,9 +173,8 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
     constant = frozenset(p.name for p in spec.outputs if origins.constant(golden[p.name]))
     wide = _as_outputs(spec, case, golden, wide=True)
 
-    def again(given: dict[str, Value]) -> dict[str, Value]:
-        doubles = any(t.dtype is torch.float64 for t in tree_leaves(given) if _is_tensor(t))
-        with torch.no_grad(), KeepDouble() if doubles else contextlib.nullcontext():
+    def again(given: dict[str, Value], double: bool) -> dict[str, Value]:
+        with torch.no_grad(), KeepDouble() if double else contextlib.nullcontext():
             return _as_outputs(spec, case, function(given, attrs), wide=True)
 
     return Reference(
@@ -186,10 +185,6 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         {p.name: stepped[p.name] for p in spec.outputs if p.name in stepped},
         Conditioning(again, inputs, wide) if origins.adds else None,
     )
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, torch.Tensor)
 
 
 _last_compiled: list[tuple[OpSpec, Callable[..., dict[str, Value]]]] = []

@@ -166,7 +166,7 @@ class KernelSteps(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if name in _PERIODIC:
             return torch.where(args[0].abs() > _LARGEST_ARGUMENT, torch.nan, result)
-        if (name in _JOINED or "avg_pool" in name) and result.is_floating_point():
+        if (name in _JOINED or _averages(name)) and result.is_floating_point():
             kwargs.pop("dtype", None)
             return torch.where(_depends_on_order(name, func, args, kwargs), torch.nan, result)
         if name in _PRODUCTS and result.is_floating_point():
@@ -174,8 +174,13 @@ class KernelSteps(TorchDispatchMode):
         return result
 
 
-_JOINED = ("sum", "mean", "prod", "cumsum", "cumprod")
+_JOINED = ("sum", "prod", "cumsum", "cumprod")
 _PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "transposed_convolution")
+
+
+def _averages(name: str) -> bool:
+    """Say whether an operator divides sums by how many elements they have."""
+    return name == "mean" or "avg_pool" in name
 
 
 def _overflows(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -201,6 +206,6 @@ def _depends_on_order(name: str, func: Any, args: Any, kwargs: dict[str, Any]) -
     if name.endswith("prod"):
         large = func(size.clamp(min=1), *rest, **kwargs) > info.max
         return large | (func(size.clamp(max=1), *rest, **kwargs) < info.tiny)
-    if name == "mean" or "avg_pool" in name:
+    if _averages(name):
         return func(size * size.numel(), *rest, **kwargs) > info.max
     return func(size, *rest, **kwargs) > info.max
