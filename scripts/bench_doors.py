@@ -41,6 +41,7 @@ from door_calls import onnxruntime_call, tensorflow_call  # noqa: E402
 
 from msopgen_wrap.package.layout import build_local_vendor  # noqa: E402
 from msopgen_wrap.project.tree import ProjectOptions, render_project  # noqa: E402
+from msopgen_wrap.run.saved_bytes import kept_bytes  # noqa: E402
 from msopgen_wrap.spec.loader import parse_spec, with_gradients  # noqa: E402
 from msopgen_wrap.spec.model import OpSpec  # noqa: E402
 
@@ -126,21 +127,6 @@ def build_package(folder: Path, specs: list[OpSpec]) -> None:
     __import__(VENDOR)
 
 
-def saved_bytes(run: Callable[[], Any]) -> int:
-    """Return the bytes of the tensors that a forward pass saves, each storage once."""
-    storages: dict[int, int] = {}
-
-    def pack(tensor: Any) -> Any:
-        storage = tensor.untyped_storage()
-        storages[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = run()
-    del result
-    return sum(storages.values())
-
-
 def measured(forward: Eager, inputs: list[Any]) -> tuple[float, int, tuple[Any, ...]]:
     """Return seconds of a backward pass, bytes saved for it, and the gradients."""
 
@@ -148,8 +134,7 @@ def measured(forward: Eager, inputs: list[Any]) -> tuple[float, int, tuple[Any, 
         result = forward(*inputs)
         return result[0] if isinstance(result, tuple) else result
 
-    saved = saved_bytes(first)
-    y = first()
+    y, saved = kept_bytes(first)
     weights = torch.linspace(-1, 1, y.numel()).reshape(y.shape)
     best, grads = float("inf"), ()
     for _ in range(REPEATS):

@@ -80,7 +80,7 @@ def command(
                 failed += error.diagnostics
         saved = None
         if gradient["by"] == "kernel":
-            from msopgen_wrap.families.saved_bytes import saved_bytes
+            from msopgen_wrap.run.saved_bytes import saved_bytes
 
             saved = saved_bytes(spec)
         if as_json:

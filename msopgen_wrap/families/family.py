@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from msopgen_wrap.render.kernel import KernelPart, KernelSources
+from msopgen_wrap.schedule.anchors import anchors
+from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 if TYPE_CHECKING:
     from msopgen_wrap.graph.tracing import TracedGraph
     from msopgen_wrap.graph.variants import Variant
-    from msopgen_wrap.render.kernel import KernelPart, KernelSources
+    from msopgen_wrap.render.files import GeneratedFile
     from msopgen_wrap.render.tiling_text import TilingText
     from msopgen_wrap.schedule.plan import OpPlan
-    from msopgen_wrap.spec.model import OpSpec
+
+PlanT = TypeVar("PlanT", bound="OpPlan[Any]")
 
 
 class Family(ABC):
@@ -73,3 +79,53 @@ class PartFamily(Family):
     @abstractmethod
     def tiling_part(self, plan: OpPlan[Any], style: str) -> TilingText:
         """Return the struct and the function that tile one part."""
+
+
+@dataclass(frozen=True)
+class Rendering(Generic[PlanT]):
+    """The functions that write the sources of a family's plans.
+
+    Attributes:
+        plans: the class of the plans.
+        kernel: returns the files of an op's kernel, from a plan and the style of the project.
+        part: returns the kernel classes of one part of a kernel.
+        tiling: returns the tiling, of an op or of one part.
+    """
+
+    plans: type[PlanT]
+    kernel: Callable[[PlanT, str], list[GeneratedFile]]
+    part: Callable[[PlanT, str], KernelPart]
+    tiling: Callable[[PlanT, str], TilingText]
+
+
+class AnchorFamily(PartFamily, Generic[PlanT]):
+    """A family of formulas with a call that is the anchor of a kernel of its own.
+
+    Attributes:
+        rendering: what writes its plans.
+    """
+
+    rendering: Rendering[PlanT]
+
+    def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
+        """Claim formulas of single tensors with an anchor of this family."""
+        if any(p.kind is ParamKind.DYNAMIC for p in spec.inputs):
+            return False
+        return bool(anchors(traced().graph.nodes, self.name))
+
+    def render(self, plan: OpPlan[Any], style: str) -> KernelSources:
+        """Render the kernel and its tiling."""
+        own = self._own(plan)
+        return KernelSources(self.rendering.kernel(own, style), self.rendering.tiling(own, style))
+
+    def kernel_part(self, plan: OpPlan[Any], style: str) -> KernelPart:
+        """Return the kernel classes of one part."""
+        return self.rendering.part(self._own(plan), style)
+
+    def tiling_part(self, plan: OpPlan[Any], style: str) -> TilingText:
+        """Return the tiling of one part."""
+        return self.rendering.tiling(self._own(plan), style)
+
+    def _own(self, plan: OpPlan[Any]) -> PlanT:
+        assert isinstance(plan, self.rendering.plans)
+        return plan

@@ -16,7 +16,6 @@ from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
 
-tree_leaves = torch.utils._pytree.tree_leaves
 tree_map = torch.utils._pytree.tree_map
 
 # exp overflows float32 above 88; half still adds and squares a row of these.
@@ -226,16 +225,22 @@ def meta_results(spec: OpSpec, case: TestCase) -> dict[str, Value] | None:
     return _on_meta(compile_compute(spec, wrap_errors=False), spec, case)
 
 
-def _on_meta(function: Any, spec: OpSpec, case: TestCase) -> dict[str, Value] | None:
+def meta_inputs(spec: OpSpec, shapes: dict[str, Any], combo: int) -> dict[str, Value]:
+    """Return inputs without data, by name; None for those without a shape."""
     inputs: dict[str, Value] = {}
     for param in spec.inputs:
-        shape, dtype = case.shapes.get(param.name), getattr(torch, param.dtypes[case.combo])
+        shape, dtype = shapes.get(param.name), getattr(torch, param.dtypes[combo])
         if shape is None:
             inputs[param.name] = None
         elif param.kind is ParamKind.DYNAMIC:
             inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
         else:
             inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
+    return inputs
+
+
+def _on_meta(function: Any, spec: OpSpec, case: TestCase) -> dict[str, Value] | None:
+    inputs = meta_inputs(spec, case.shapes, case.combo)
     try:
         with torch.no_grad():
             results: dict[str, Value] = function(inputs, dict(case.attrs))

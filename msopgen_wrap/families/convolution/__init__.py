@@ -7,20 +7,19 @@ from collections.abc import Callable
 from msopgen_wrap.families.convolution.kernel import kernel_part, render_kernel
 from msopgen_wrap.families.convolution.plan import ConvolutionPlan, plan_convolution
 from msopgen_wrap.families.convolution.tiling import render_tiling
-from msopgen_wrap.families.family import PartFamily
+from msopgen_wrap.families.family import AnchorFamily, Rendering
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.render.kernel import KernelPart, KernelSources
-from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.model import OpSpec
 
 
-class Convolution(PartFamily):
+class Convolution(AnchorFamily[ConvolutionPlan]):
     """One convolution over one to three spatial axes."""
 
     name = "convolution"
+    rendering = Rendering(ConvolutionPlan, render_kernel, kernel_part, render_tiling)
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
         """Claim formulas with a convolution."""
@@ -32,21 +31,6 @@ class Convolution(PartFamily):
         """Plan one pass on cube and vector cores."""
         return plan_convolution(self, spec, variants, first)
 
-    def render(self, plan: OpPlan, style: str) -> KernelSources:
-        """Render the kernel and its tiling."""
-        assert isinstance(plan, ConvolutionPlan)
-        return KernelSources(render_kernel(plan, style), render_tiling(plan, style))
-
     def modes(self, plan: OpPlan) -> set[str]:
         """Return the only mode."""
         return set(plan.modes)
-
-    def kernel_part(self, plan: OpPlan, style: str) -> KernelPart:
-        """Return the kernel classes of one part."""
-        assert isinstance(plan, ConvolutionPlan)
-        return kernel_part(plan, style)
-
-    def tiling_part(self, plan: OpPlan, style: str) -> TilingText:
-        """Return the tiling of one part."""
-        assert isinstance(plan, ConvolutionPlan)
-        return render_tiling(plan, style)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from msopgen_wrap.families.saved_bytes import saved_bytes
+from msopgen_wrap.run.saved_bytes import saved_bytes
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
