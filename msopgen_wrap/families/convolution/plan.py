@@ -7,16 +7,16 @@ its vector cores keeps those of two tiles in the workspace, small enough to stay
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.call_variants import CallVariant, different_variants, read_variants
 from msopgen_wrap.families.convolution.reading import ConvolutionCall, ConvolutionReader
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.structural import other_values
-from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Placement
@@ -30,7 +30,6 @@ from msopgen_wrap.schedule.cube import (
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import I32, Program, Scalar
-from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.spec.model import OpSpec
 
 # The only mode, and the last digit of its tiling key.
@@ -74,37 +73,22 @@ def plan_convolution(
     plan = ConvolutionPlan(spec, family, variants, [], dict(MODES))
     memories = cube_memories(spec.soc)
     calls: list[Any] = []
-    for index in plan.served:
-        traced = first.get(index) or trace(spec, variants[index])
-        others = other_ranks(spec, traced)
-        lower = functools.partial(_lowered, spec)
-        names = axis_names(traced, others, lower)
-        prove_ranks(spec, traced, others, lower, names)
-        reader = ConvolutionReader(spec, traced, 0, axis_names=names)
-        calls.append((reader.read(), reader.operands))
-        _check_attrs(spec, traced, calls[-1])
+    for read in read_variants(spec, variants, list(plan.served), first, ConvolutionReader):
+        calls.append((read.call, read.operands))
+        _check_attrs(spec, read.traced, calls[-1])
         combos = list(range(spec.combos))
-        order = [p.name for p in spec.inputs]
-        operands = dict(
-            sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
-        )
-        name = class_name(spec, variants, index, combos, 1)
-        body = CubeBody(name, index, tuple(combos), Program(), Placement(), operands)
+        name = class_name(spec, variants, read.index, combos, 1)
+        body = CubeBody(name, read.index, tuple(combos), Program(), Placement(), read.operands)
         for combo in combos:
-            dtype = _dtype(spec, reader, combo)
+            dtype = _dtype(spec, read, combo)
             body.blocks[combo] = cube_block(dtype, memories)
         plan.bodies.append(body)
     if any(found != calls[0] for found in calls):
-        raise OpgenError(_different(spec))
+        cure = "make the numbers attrs without `allowed:`"
+        raise OpgenError(different_variants(spec, "are different convolutions", cure))
     plan.call = calls[0][0]
     share_classes(spec, variants, plan.bodies)
     return plan
-
-
-def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
-    reader = ConvolutionReader(spec, traced, 0, axis_names=names)
-    reader.read()
-    return Lowered(Program(), reader.operands)
 
 
 def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
@@ -135,25 +119,15 @@ def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
                 )
 
 
-def _different(spec: OpSpec) -> Diagnostic:
-    return Diagnostic(
-        "OPG335",
-        f"the variants of {spec.op} are different convolutions",
-        spec.compute.location if spec.compute else spec.outputs[0].location,
-        "all kernels of a pass share one tiling function",
-        "make the numbers attrs without `allowed:`, or split the op",
-    )
-
-
-def _dtype(spec: OpSpec, reader: ConvolutionReader, combo: int) -> str:
+def _dtype(spec: OpSpec, read: CallVariant[ConvolutionCall], combo: int) -> str:
     """Return the dtype of the operands.
 
     Raises:
         OpgenError: OPG410 where floats differ (they go through the workspace), else OPG412.
     """
-    call = reader.call
     image, filters = (
-        spec.param(reader.operands[n].tensor).dtypes[combo] for n in (call.image, call.filters)
+        spec.param(read.operands[n].tensor).dtypes[combo]
+        for n in (read.call.image, read.call.filters)
     )
     result = spec.outputs[0].dtypes[combo]
     if image == filters and result in FLOAT_RESULTS.get(image, ()):

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.call_variants import different_variants, read_variants
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.index.call import CallReader, IndexCall
 from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.structural import other_values
-from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE, DTYPE_BYTES, Program, Scalar
-from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.spec.model import OpSpec
 
 # Fields of the tiling struct that stand for the table of a scatter and for its values.
@@ -70,48 +69,37 @@ def plan_index(
     """
     plan = IndexPlan(spec, family, variants, [], dict(MODES))
     calls: list[tuple[IndexCall, int, dict[str, Any]]] = []
-    for index in plan.served:
-        traced = first.get(index) or trace(spec, variants[index])
-        others = other_ranks(spec, traced)
-        lower = functools.partial(_lowered, spec)
-        names = axis_names(traced, others, lower)
-        prove_ranks(spec, traced, others, lower, names)
-        reader = CallReader(spec, traced, 0, axis_names=names)
-        call = reader.read()
-        _check_attr(spec, traced, call)
+    for read in read_variants(spec, variants, list(plan.served), first, CallReader):
+        call = read.call
+        _check_attr(spec, read.traced, call)
         known = replace(call, axis=0, rank=0)
-        calls.append((known, _axis_of_ranks(spec, traced, others, call), reader.operands))
-        order = [p.name for p in spec.inputs]
-        operands = dict(
-            sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
-        )
-        groups = _groups(spec, call, operands)
+        calls.append((known, _axis_of_ranks(spec, read.others, call), read.operands))
+        groups = _groups(spec, call, read.operands)
         numbers = _numbers(plan, call)
         for compute, combos in groups.items():
-            name = class_name(spec, variants, index, combos, len(groups))
+            name = class_name(spec, variants, read.index, combos, len(groups))
             program = Program(scalars=dict(numbers))
             body = IndexBody(
-                name, index, tuple(combos), program, Placement(), operands, compute=compute
+                name,
+                read.index,
+                tuple(combos),
+                program,
+                Placement(),
+                read.operands,
+                compute=compute,
             )
             for combo in combos:
                 body.budgets[combo, "rows"] = budget(spec, body, call, combo)
             plan.bodies.append(body)
     if any(found != calls[0] for found in calls):
-        raise OpgenError(_different(spec))
+        cure = "make the axis an attr without `allowed:`"
+        raise OpgenError(different_variants(spec, "index other axes or tensors", cure))
     plan.call, plan.axis = calls[0][0], calls[0][1]
     share_classes(spec, variants, plan.bodies)
     return plan
 
 
-def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
-    reader = CallReader(spec, traced, 0, axis_names=names)
-    reader.read()
-    return Lowered(Program(), reader.operands)
-
-
-def _axis_of_ranks(
-    spec: OpSpec, traced: TracedGraph, others: Sequence[TracedGraph], call: IndexCall
-) -> int:
+def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall) -> int:
     """Return the axis from the front or, negative, from the end: what holds at every rank.
 
     Raises:
@@ -159,16 +147,6 @@ def _shapes(spec: OpSpec, name: str) -> Diagnostic:
         spec.attr(name).location,
         "the kernel is generated once and must serve every value",
         "give it `allowed:` values, or use it only as `dim`",
-    )
-
-
-def _different(spec: OpSpec) -> Diagnostic:
-    return Diagnostic(
-        "OPG335",
-        f"the variants of {spec.op} index other axes or tensors",
-        spec.compute.location if spec.compute else spec.outputs[0].location,
-        "all kernels of a pass share one tiling function",
-        "make the axis an attr without `allowed:`, or split the op",
     )
 
 

@@ -11,6 +11,7 @@ import functools
 from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.call_variants import different_variants
 from msopgen_wrap.families.elementwise.plan import budget
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.scan.lowering import COMPARING, SCRATCH_TILES, ScanLowerer
@@ -107,7 +108,9 @@ def plan_scan(
         for program, lowerer, combos in groups:
             plan.bodies.append(_body(spec, plan, index, program, lowerer, combos, len(groups)))
     if len(ways) > 1 or any(layout != layouts[0] for layout in layouts):
-        raise OpgenError(_other_axes(spec))
+        what = "scan along different axes, or in different directions"
+        cure = "make the axis an attr without `allowed:`"
+        raise OpgenError(different_variants(spec, what, cure))
     (plan.axis, plan.backwards), plan.narrow = next(iter(ways)), list(narrow)
     share_classes(spec, variants, plan.bodies)
     return plan
@@ -130,16 +133,6 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
 
     rank = lowerer.rank
     return Lowered(program, views, lowerer.spans(), axes, rank, frozenset(axes(rank)))
-
-
-def _other_axes(spec: OpSpec) -> Diagnostic:
-    return Diagnostic(
-        "OPG335",
-        f"the variants of {spec.op} scan along different axes, or in different directions",
-        spec.compute.location if spec.compute else spec.outputs[0].location,
-        "all kernels of a pass share one tiling function",
-        "make the axis an attr without `allowed:`, or split the op",
-    )
 
 
 def _axis(spec: OpSpec, traced: TracedGraph) -> ScanAxis:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.call_variants import CallVariant, different_variants, read_variants
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.window.call import WindowCall, WindowReader
 from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.scalars import Const
-from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Program
-from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.spec.model import OpSpec
 
 # The only mode, and the last digit of its tiling key.
@@ -49,25 +48,22 @@ def plan_window(
     """
     plan = WindowPlan(spec, family, variants, [], dict(MODES))
     calls: list[tuple[WindowCall, dict[str, Any]]] = []
-    for index in plan.served:
-        traced = first.get(index) or trace(spec, variants[index])
-        others = other_ranks(spec, traced)
-        lower = functools.partial(_lowered, spec)
-        names = axis_names(traced, others, lower)
-        prove_ranks(spec, traced, others, lower, names)
-        reader = WindowReader(spec, traced, 0, axis_names=names)
-        call = reader.read()
+    for read in read_variants(spec, variants, list(plan.served), first, WindowReader):
+        call = read.call
         _check_dtypes(spec, call)
-        _check_others(spec, traced, others, names, call)
-        calls.append((call, reader.operands))
+        _check_others(spec, read)
+        calls.append((call, read.operands))
         combos = tuple(range(spec.combos))
-        name = class_name(spec, variants, index, list(combos), 1)
-        body = Body(name, index, combos, Program(), Placement(), reader.operands, len(spec.outputs))
+        name = class_name(spec, variants, read.index, list(combos), 1)
+        body = Body(
+            name, read.index, combos, Program(), Placement(), read.operands, len(spec.outputs)
+        )
         for combo in combos:
             body.budgets[combo, "windows"] = budget(spec, call, combo)
         plan.bodies.append(body)
     if any(found != calls[0] for found in calls):
-        raise OpgenError(_different(spec))
+        cure = "make the numbers of the windows attrs without `allowed:`"
+        raise OpgenError(different_variants(spec, "have other windows", cure))
     plan.call = calls[0][0]
     numbers = dict.fromkeys(plan.call.numbers())
     plan.narrow = [n for n in numbers if not isinstance(n, Const)]
@@ -75,26 +71,14 @@ def plan_window(
     return plan
 
 
-def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
-    reader = WindowReader(spec, traced, 0, axis_names=names)
-    reader.read()
-    return Lowered(Program(), reader.operands)
-
-
-def _check_others(
-    spec: OpSpec,
-    traced: TracedGraph,
-    others: Any,
-    names: AxisNames,
-    call: WindowCall,
-) -> None:
+def _check_others(spec: OpSpec, read: CallVariant[WindowCall]) -> None:
     """Prove that other ranks, and other values of the attrs that shaped the graph, are the call.
 
     Raises:
         OpgenError: OPG202 or OPG204.
     """
-    for other in others:
-        if WindowReader(spec, other, 0, axis_names=names).read() != call:
+    for other in read.others:
+        if WindowReader(spec, other, 0, axis_names=read.names).read() != read.call:
             raise OpgenError(
                 Diagnostic(
                     "OPG204",
@@ -104,13 +88,13 @@ def _check_others(
                     "give the input a `rank`",
                 )
             )
-    for name, known in traced.structural.items():
+    for name, known in read.traced.structural.items():
         values = [known] if not isinstance(known, int) else [known + 1, known + 2, known - 1]
         for value in values:
-            again = trace_with(spec, traced, name, value)
+            again = trace_with(spec, read.traced, name, value)
             if again is None:
                 continue  # no window of the sample
-            if WindowReader(spec, again, 0, axis_names=names).read() != call:
+            if WindowReader(spec, again, 0, axis_names=read.names).read() != read.call:
                 raise OpgenError(_shapes(spec, name))
 
 
@@ -121,16 +105,6 @@ def _shapes(spec: OpSpec, name: str) -> Diagnostic:
         spec.attr(name).location,
         "the kernel is generated once and must serve every value",
         "give it `allowed:` values, or use it only as a number of the windows",
-    )
-
-
-def _different(spec: OpSpec) -> Diagnostic:
-    return Diagnostic(
-        "OPG335",
-        f"the variants of {spec.op} have other windows",
-        spec.compute.location if spec.compute else spec.outputs[0].location,
-        "all kernels of a pass share one tiling function",
-        "make the numbers of the windows attrs without `allowed:`, or split the op",
     )
 
 

@@ -1,0 +1,105 @@
+"""Variants whose graph is one call over views of inputs, which a reader of a family recognises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from msopgen_wrap.diagnostics import Diagnostic
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.program import Program
+from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.spec.model import OpSpec
+
+CallT_co = TypeVar("CallT_co", covariant=True)
+CallT = TypeVar("CallT")
+
+
+class Reader(Protocol[CallT_co]):
+    """What reads the call of a graph.
+
+    Attributes:
+        operands: the views of inputs that the call takes, by name; known once it is read.
+    """
+
+    operands: dict[str, Any]
+
+    def read(self) -> CallT_co:
+        """Return the call; raises OpgenError where the graph is something else."""
+
+
+@dataclass(frozen=True)
+class CallVariant(Generic[CallT]):
+    """The call of one variant.
+
+    Attributes:
+        index: of the variant.
+        traced: its graph.
+        others: its graphs at other ranks.
+        names: what the axes of the sample are at every rank.
+        call: the call.
+        operands: the views of inputs that it takes, in the order of the inputs.
+    """
+
+    index: int
+    traced: TracedGraph
+    others: list[TracedGraph]
+    names: AxisNames
+    call: CallT
+    operands: dict[str, Any]
+
+
+def read_variants(
+    spec: OpSpec,
+    variants: list[Variant],
+    served: list[int],
+    first: dict[int, TracedGraph],
+    reader_of: Callable[..., Reader[CallT]],
+) -> Iterator[CallVariant[CallT]]:
+    """Read the call of each variant that a pass serves, proved for every rank.
+
+    Args:
+        spec: the op.
+        variants: all of its variants.
+        served: those to read, by position.
+        first: graphs already traced, by position.
+        reader_of: makes a reader of ``(spec, traced, combination, axis_names=names)``.
+
+    Raises:
+        OpgenError: the graph is not one call, or another one at another rank (OPG204).
+    """
+
+    def lower(traced: TracedGraph, names: AxisNames) -> Lowered:
+        reader = reader_of(spec, traced, 0, axis_names=names)
+        reader.read()
+        return Lowered(Program(), reader.operands)
+
+    order = [p.name for p in spec.inputs]
+    for index in served:
+        traced = first.get(index) or trace(spec, variants[index])
+        others = other_ranks(spec, traced)
+        names = axis_names(traced, others, lower)
+        prove_ranks(spec, traced, others, lower, names)
+        reader = reader_of(spec, traced, 0, axis_names=names)
+        call = reader.read()
+        operands = sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
+        yield CallVariant(index, traced, others, names, call, dict(operands))
+
+
+def different_variants(spec: OpSpec, what: str, cure: str) -> Diagnostic:
+    """Return OPG335: variants that one tiling function does not serve.
+
+    Args:
+        spec: the op.
+        what: its variants do: "have other windows".
+        cure: beside splitting the op.
+    """
+    return Diagnostic(
+        "OPG335",
+        f"the variants of {spec.op} {what}",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "all kernels of a pass share one tiling function",
+        f"{cure}, or split the op",
+    )
