@@ -11,6 +11,7 @@ import click
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.spec.findings import suggestion
+from msopgen_wrap.spec.gradient import gradient_name
 from msopgen_wrap.spec.loader import load_specs
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
@@ -56,20 +57,29 @@ def command(
 
         loaded = [for_socs(spec, parse_socs(soc)) for spec in loaded]
     from msopgen_wrap.families import plan_op
-    from msopgen_wrap.families.gradients import gradient_source, with_chosen_gradients
+    from msopgen_wrap.families.gradients import (
+        gradient_source,
+        unread_inputs,
+        with_chosen_gradients,
+    )
     from msopgen_wrap.schedule import plan_dict, plan_text
 
     loaded, refused = with_chosen_gradients(loaded)
     given = [parse_shapes(spec, shapes) for spec in loaded]
     failed = []
     rows = []
-    for spec, sizes in zip(loaded, given, strict=True):
+    plans: dict[str, OpPlan] = {}
+    for spec in loaded:
         try:
-            plan = plan_op(spec)
+            plans[spec.name] = plan_op(spec)
         except OpgenError as error:
             failed += error.diagnostics
+    for spec, sizes in zip(loaded, given, strict=True):
+        if spec.name not in plans:
             continue
-        gradient = gradient_source(spec, refused.get(spec.name, ""))
+        plan, of_gradient = plans[spec.name], plans.get(gradient_name(spec))
+        unread = unread_inputs(spec, of_gradient) if of_gradient else ()
+        gradient = gradient_source(spec, refused.get(spec.name, ""), unread)
         decisions: list[TilingDecision] = []
         measured: list[Measurement] = []
         if sizes is not None:
@@ -82,7 +92,7 @@ def command(
         if gradient["by"] == "kernel":
             from msopgen_wrap.run.saved_bytes import saved_bytes
 
-            saved = saved_bytes(spec)
+            saved = saved_bytes(spec, unread)
         if as_json:
             from msopgen_wrap.schedule.report import tilings_as_data
 

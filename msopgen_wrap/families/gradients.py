@@ -6,14 +6,18 @@ PyTorch differentiates ``compute`` when backward runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.spec.gradient import gradient_subsets
+from msopgen_wrap.spec.gradient import gradient_inputs, gradient_subsets
 from msopgen_wrap.spec.loader import gradient_spec
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.saved_outputs import assigned_names
+
+if TYPE_CHECKING:
+    from msopgen_wrap.schedule.plan import OpPlan
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,31 @@ def with_chosen_gradients(
     return found, refused
 
 
-def gradient_source(spec: OpSpec, refused: str = "") -> dict[str, str]:
+def unread_inputs(spec: OpSpec, gradient: OpPlan[Any]) -> tuple[str, ...]:
+    """Return the inputs whose elements no gradient depends on, as those of a sum.
+
+    Backward needs their shapes only, so that they are not saved. Integers are: PyTorch, which
+    gives second derivatives, may use them as indices. Formulas of the spec or of a file keep
+    everything: second derivatives are those of ``compute``.
+
+    Args:
+        spec: the forward op.
+        gradient: the plan of the op of its gradients.
+    """
+    if spec.backward != "kernel" or spec.written or not gradient.spec.differentiated:
+        return ()
+    read = gradient.inputs_read()
+    return tuple(name for name in gradient_inputs(spec) if name not in read)
+
+
+def gradient_source(
+    spec: OpSpec, refused: str = "", unread: Collection[str] = ()
+) -> dict[str, str]:
     """Return ``{by, why}``, what ``opgen plan`` says of the gradients of a decided op.
 
     Args:
         refused: why ``backward: auto`` has found no kernel.
+        unread: inputs of which a kernel needs the shape only.
     """
     if isinstance(spec.backward, dict):
         return {"by": "formulas", "why": "the spec writes them, PyTorch computes them"}
@@ -84,7 +108,9 @@ def gradient_source(spec: OpSpec, refused: str = "") -> dict[str, str]:
         why = f"{spec.op}Grad is an op of the same package"
         if spec.written:
             why += f"; the spec writes those of {', '.join(spec.written)}"
-        why += f"; saved: {', '.join([*(p.name for p in spec.inputs), *spec.save])}"
+        saved = [p.name for p in spec.inputs if p.name not in unread] + list(spec.save)
+        why += f"; saved: {', '.join(saved) or 'nothing'}"
+        why += f"; shapes saved: {', '.join(unread)}" if unread else ""
         again = [n for n in assigned_names(spec) if n not in spec.save]
         why += f"; computed again where needed: {', '.join(again)}" if again else ""
         if subsets := gradient_subsets(spec):

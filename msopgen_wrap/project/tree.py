@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.render.files import GeneratedFile, host_blocks, kernel_blocks
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.checks import check_dtypes_on_socs
 from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.gradient import gradient_name
 from msopgen_wrap.spec.model import OpSpec
+
+if TYPE_CHECKING:
+    from msopgen_wrap.schedule.plan import OpPlan
 
 STYLES = ("8.1", "9.x")
 PARTS = ("specs", "op_host", "op_kernel", "cann", "op_api", "torch_ext", "tests")
@@ -42,19 +47,35 @@ def render_project(specs: Sequence[OpSpec], options: ProjectOptions) -> list[Gen
     Raises:
         OpgenError: an op cannot be planned (all ops are tried, all their findings are reported).
     """
+    from msopgen_wrap.families import plan_op
+    from msopgen_wrap.families.gradients import unread_inputs
+
     files: list[GeneratedFile] = []
     problems: list[Diagnostic] = []
+    plans: dict[str, OpPlan[Any]] = {}
     if options.soc:
         specs = [for_socs(spec, options.soc) for spec in specs]
+    kernels = not {"op_host", "op_kernel"}.isdisjoint(options.parts)
+    gradients = {gradient_name(s) for s in specs if s.backward == "kernel"}
     for spec in specs:
+        if "specs" in options.parts:
+            files.append(_spec_copy(spec))
         try:
-            files += _render_op(spec, options)
+            if kernels or ("torch_ext" in options.parts and spec.name in gradients):
+                plans[spec.name] = plan_op(spec)
+            if kernels:
+                files += _render_kernel(plans[spec.name], options)
         except OpgenError as error:
             problems += error.diagnostics
     if problems:
         raise OpgenError(problems)
     files += [*kernel_blocks(files, options.style), *host_blocks(files)]
-    files += _render_common(specs, options)
+    unread = {
+        spec.name: unread_inputs(spec, plans[gradient_name(spec)])
+        for spec in specs
+        if spec.backward == "kernel" and gradient_name(spec) in plans
+    }
+    files += _render_common(specs, options, unread)
     return merge(files)
 
 
@@ -77,19 +98,16 @@ def merge(files: Iterable[GeneratedFile]) -> list[GeneratedFile]:
     return [by_path[path] for path in sorted(by_path)]
 
 
-def _render_op(spec: OpSpec, options: ProjectOptions) -> list[GeneratedFile]:
-    files = [_spec_copy(spec)] if "specs" in options.parts else []
-    if "op_host" not in options.parts and "op_kernel" not in options.parts:
-        return files
-    from msopgen_wrap.families import plan_op
+def _render_kernel(plan: OpPlan[Any], options: ProjectOptions) -> list[GeneratedFile]:
     from msopgen_wrap.render.op_host import render_op_host
 
-    plan = plan_op(spec)
     kernel = plan.family.render(plan, options.style)
-    return [*files, *kernel.files, *render_op_host(spec, kernel.tiling, options.style)]
+    return [*kernel.files, *render_op_host(plan.spec, kernel.tiling, options.style)]
 
 
-def _render_common(specs: Sequence[OpSpec], options: ProjectOptions) -> list[GeneratedFile]:
+def _render_common(
+    specs: Sequence[OpSpec], options: ProjectOptions, unread: Mapping[str, Collection[str]]
+) -> list[GeneratedFile]:
     files: list[GeneratedFile] = []
     if "specs" in options.parts:
         files.append(_schema_copy())
@@ -104,7 +122,7 @@ def _render_common(specs: Sequence[OpSpec], options: ProjectOptions) -> list[Gen
     if "torch_ext" in options.parts:
         from msopgen_wrap.torch_ext.render import render_torch_ext
 
-        files += render_torch_ext(specs, options)
+        files += render_torch_ext(specs, options, unread)
     if "tests" in options.parts:
         from msopgen_wrap.render.files import render_tests
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ class SavedBytes:
     Attributes:
         shapes: of the inputs by name.
         dtype: of the first input.
-        kernel: bytes of the inputs and of the outputs under ``save``.
+        kernel: bytes of the inputs that the gradients depend on, and of the outputs under ``save``.
         eager: bytes that PyTorch keeps when it runs ``compute``; each storage counts once.
     """
 
@@ -47,8 +47,11 @@ class SavedBytes:
         return f"{self.kernel:,} bytes at {where}; eager PyTorch saves {eager}"
 
 
-def saved_bytes(spec: OpSpec) -> SavedBytes | None:
+def saved_bytes(spec: OpSpec, unread: Collection[str] = ()) -> SavedBytes | None:
     """Count the bytes for the largest case of an op, or for a sample shape; nothing is computed.
+
+    Args:
+        unread: inputs whose elements no gradient depends on (``families.gradients``).
 
     Returns:
         None where ``compute`` does not run without data.
@@ -59,7 +62,7 @@ def saved_bytes(spec: OpSpec) -> SavedBytes | None:
     attrs = sample_attrs(spec)
     for shapes in _shapes(spec, attrs):
         try:
-            return _count(spec, shapes, attrs, combo)
+            return _count(spec, shapes, attrs, combo, unread)
         except Exception:  # what torch says of shapes that compute does not take
             continue
     return None
@@ -96,7 +99,13 @@ def _elements(shape: Any) -> int:
     return sum(map(_elements, shape)) if nested else math.prod(shape)
 
 
-def _count(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any], combo: int) -> SavedBytes:
+def _count(
+    spec: OpSpec,
+    shapes: dict[str, Any],
+    attrs: dict[str, Any],
+    combo: int,
+    unread: Collection[str],
+) -> SavedBytes:
     inputs = meta_inputs(spec, shapes, combo)
     given = [t for t in tree_leaves(list(inputs.values())) if t is not None]
     for tensor in given:
@@ -105,6 +114,7 @@ def _count(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any], combo: i
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outputs, eager = kept_bytes(lambda: compute(inputs, attrs))
-    own = [*given, *tree_leaves([outputs[name] for name in spec.save])]
-    kernel = sum(tensor.nbytes for tensor in own if tensor is not None)
+    own = [tensor for name, tensor in inputs.items() if name not in unread]
+    own += [outputs[name] for name in spec.save]
+    kernel = sum(tensor.nbytes for tensor in tree_leaves(own) if tensor is not None)
     return SavedBytes(shapes, spec.inputs[0].dtypes[combo], kernel, eager)

@@ -228,6 +228,17 @@ class OpPlan(Generic[AnyBody]):
         """Return the attrs that the family's tiling reads besides those in expressions."""
         return set()
 
+    def inputs_read(self) -> frozenset[str]:
+        """Return the inputs of the op whose elements a kernel loads, in any of its variants.
+
+        What a kernel written by hand loads is not known: all of them.
+        """
+        parts = self.parts
+        if not all(part.bodies for part in parts):
+            return frozenset(p.name for p in self.spec.inputs)
+        read = {view.tensor for part in parts for view in part.operands().values()}
+        return frozenset(p.name for p in self.spec.inputs if p.name in read)
+
     def temporaries_read(self) -> list[str]:
         """Return the temporaries that the kernels or the tiling of a part read."""
         numbers = [s.expr for s in self.scalars().values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -198,12 +198,18 @@ def _attr_argument(attr: Attr) -> str:
 
 
 def render_op(
-    spec: OpSpec, vendor: str, *, gradient: OpSpec | None = None, reference_kernel: bool = True
+    spec: OpSpec,
+    vendor: str,
+    *,
+    gradient: OpSpec | None = None,
+    unread: Collection[str] = (),
+    reference_kernel: bool = True,
 ) -> GeneratedFile:
     """Return ``ops/<op>.py``: function, fake, backward, setup_context, reference, in that order.
 
     Args:
         gradient: the op of its gradients where a file has it; None: as ``gradient_spec`` derives.
+        unread: inputs whose elements no gradient depends on: their shapes are saved.
         reference_kernel: whether the reference can stand in for the kernel, by choice.
     """
     typed, plain = _params(spec)
@@ -247,6 +253,7 @@ def render_op(
         grad_names=[f"grad_{o.name}" for o in spec.outputs],
         input_names=names,
         kept_names=[*names, *spec.save],
+        unread=_unread_argument(names, unread),
         saved_places=[[o.name for o in fresh].index(n) for n in spec.save],
         output_names=[o.name for o in spec.outputs],
         attr_names=[a.name for a in spec.attrs],
@@ -262,6 +269,12 @@ def render_op(
         reference_lines=_reference_lines(spec),
     )
     return GeneratedFile(f"torch_ext/{vendor}/ops/{spec.name}.py", text)
+
+
+def _unread_argument(names: list[str], unread: Collection[str]) -> str:
+    """Return the argument that says which inputs are not saved."""
+    places = [str(i) for i, name in enumerate(names) if name in unread]
+    return f", unread={tuple_text(places)}" if places else ""
 
 
 def _saved_attrs(spec: OpSpec) -> list[str]:

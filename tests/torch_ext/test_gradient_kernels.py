@@ -103,6 +103,38 @@ outputs:
 compute: x * 2, torch.sqrt(x)
 backward: kernel
 """
+# No gradient reads x or y; that of the table reads the indices.
+SUMMED = """
+op: Summed
+inputs:
+  x: {dtype: [float32, float16], rank: [1, 8]}
+  y: {dtype: x, optional: true}
+outputs:
+  z: broadcast(x, y)
+attrs:
+  alpha: 2.0
+compute: x * alpha if y is None else x * alpha + y
+backward: kernel
+"""
+LOOKED_UP = """
+op: LookedUp
+inputs:
+  table: {dtype: float32, rank: 2}
+  index: {dtype: int32, rank: [1, 3]}
+outputs:
+  y: {dtype: table, shape: "[*index, table[1]]"}
+compute: F.embedding(index, table)
+backward: kernel
+"""
+SCALED = """
+op: Scaled
+inputs:
+  x: {dtype: float32, list: true}
+outputs:
+  y: {dtype: x, shape: like x, list: true}
+compute: "[t * 3 for t in x]"
+backward: kernel
+"""
 
 
 @pytest.fixture(scope="module")
@@ -110,11 +142,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED, ROOTS):
+    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED, ROOTS, SUMMED, LOOKED_UP, SCALED):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_gradients([spec])
     names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded", "Saved", "Roots")
+    names += ("Summed", "LookedUp", "Scaled")
     assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
@@ -259,6 +292,70 @@ for shapes in (((5, 6), (5, 6)), ((5, 6), (6,)), ((7,),), ((2, 1, 3), (4, 1))):
 x, w = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4)
 compare(op, rounded, [x, w])
 assert launches() == before + 2 * 5
+""",
+    )
+
+
+def test_inputs_that_no_gradient_depends_on_are_not_kept(package: Path) -> None:
+    run(
+        package,
+        """
+from torch.library import opcheck
+def kept(call):  # elements that are saved, and the result
+    saved = []
+    def pack(tensor):
+        saved.append(tensor.numel())
+        return tensor
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        result = call()
+    return sum(saved), result
+ops = torch.ops.gradv
+def summed(x, y=None): return x * 2 if y is None else x * 2 + y
+before = launches()
+for shapes in (((3, 4), (3, 4)), ((3, 4), (4,)), ((1, 5), (6, 1)), ((7,),), ((0, 4), (4,))):
+    inputs = leaves(*shapes)
+    assert kept(lambda: ops.summed(*inputs))[0] == 0
+    compare(ops.summed, summed, inputs)
+x, y = leaves((3, 4), (4,))
+compare(ops.summed, summed, [x, y.detach()])
+compare(ops.summed, summed, [x.detach(), y])
+assert launches() == before + 2 * 7 + 5
+assert kept(lambda: ops.average(x))[0] == 0
+assert kept(lambda: ops.rms_norm(x, y))[0] == x.numel() + y.numel()
+# What is kept may change; what is not kept may go, or be overwritten.
+loss = ops.summed(x, y).sum()
+with torch.no_grad():
+    x.fill_(float("nan"))
+(got,) = torch.autograd.grad(loss, x)
+assert torch.equal(got, torch.full((3, 4), 2.0))
+table, = leaves((9, 4))
+index = torch.tensor([[3, 0, 8], [3, 3, 1]], dtype=torch.int32)
+assert kept(lambda: ops.looked_up(table, index))[0] == index.numel()
+(got,) = torch.autograd.grad(ops.looked_up(table, index).sum(), table)
+(want,) = torch.autograd.grad(torch.nn.functional.embedding(index, table).sum(), table)
+assert torch.equal(got, want)
+xs = leaves((3, 4), (5,), (2, 3))
+count, ys = kept(lambda: ops.scaled(xs))
+assert count == 0
+for g in torch.autograd.grad(sum(y.sum() for y in ys), xs):
+    assert torch.equal(g, torch.full_like(g, 3.0))
+for op, inputs in ((ops.summed, leaves((3, 4), (4,))), (ops.average, leaves((3, 4)))):
+    opcheck(op.default, tuple(inputs))
+    for dynamic in (False, True):
+        compiled = torch.compile(op, backend="aot_eager", fullgraph=True, dynamic=dynamic)
+        for shape in ((3, 4), (6, 4)):
+            given = [torch.randn(shape, requires_grad=True), *inputs[1:]]
+            results = [
+                torch.autograd.grad(f(*given).square().sum(), given) for f in (op, compiled)
+            ]
+            for g, w in zip(*results):
+                assert torch.equal(g, w)
+# The second derivatives of a sum are zero; those of what follows it are not.
+x, = leaves((3, 4))
+z = ops.summed(x, None).pow(3)
+(first,) = torch.autograd.grad(z.sum(), x, create_graph=True)
+(second,) = torch.autograd.grad(first.sum(), x)
+torch.testing.assert_close(second, 48 * x)
 """,
     )
 

@@ -3,6 +3,7 @@
 The backward of an op with ``backward: reference`` is the vector-Jacobian product of its reference,
 taken by PyTorch when backward runs: right for every rank, broadcast and attr, differentiable
 again, and traceable by torch.compile. It recomputes the reference; nothing but inputs is saved.
+Of inputs whose elements no gradient depends on (those of a sum), only the shape is saved.
 """
 
 from __future__ import annotations
@@ -15,27 +16,54 @@ from typing import Any
 import torch
 from torch import Tensor
 
+# Shape, dtype and device of a tensor that is not kept.
+_Description = tuple[Any, torch.dtype, torch.device]
+
 IN_PLACE = "{} works in place, which an ONNX graph cannot express"
 
 
-def pack(ctx: Any, inputs: Sequence[Any]) -> None:
-    """Save tensors, None and lists of tensors (the inputs of an op, in order) for backward."""
+def pack(ctx: Any, inputs: Sequence[Any], unread: Sequence[int] = ()) -> None:
+    """Save tensors, None and lists of tensors (the inputs of an op, in order) for backward.
+
+    Args:
+        unread: inputs whose elements no gradient depends on, by position: only shape, dtype and
+            device are saved.
+    """
     flat: list[Tensor | None] = []
     layout: list[int | None] = []  # None: a single value; n: a list of n
-    for value in inputs:
-        if isinstance(value, (list, tuple)):
-            layout.append(len(value))
-            flat += value
-        else:
-            layout.append(None)
-            flat.append(value)
+    described: dict[int, _Description] = {}
+    for position, value in enumerate(inputs):
+        values = list(value) if isinstance(value, (list, tuple)) else [value]
+        layout.append(len(values) if isinstance(value, (list, tuple)) else None)
+        if position in unread:
+            for place, tensor in enumerate(values, len(flat)):
+                if tensor is not None:
+                    described[place] = _description(tensor)
+            values = [None] * len(values)
+        flat += values
     ctx.save_for_backward(*flat)
-    ctx.layout = layout
+    ctx.layout, ctx.described = layout, described
 
 
 def unpack(ctx: Any) -> list[Any]:
-    """Return what :func:`pack` saved."""
-    return _nest(list(ctx.saved_tensors), ctx.layout)
+    """Return what :func:`pack` saved; tensors of any values where it saved a shape only.
+
+    Where PyTorch differentiates the reference these are zeros, which every operator supports.
+    """
+    make = torch.zeros if torch.is_grad_enabled() else torch.empty
+    flat = list(ctx.saved_tensors)
+    for place, description in ctx.described.items():
+        flat[place] = _stand_in(description, make)
+    return _nest(flat, ctx.layout)
+
+
+def _description(tensor: Tensor) -> _Description:
+    return tensor.shape, tensor.dtype, tensor.device
+
+
+def _stand_in(description: _Description, make: Callable[..., Tensor] = torch.empty) -> Tensor:
+    shape, dtype, device = description
+    return make(shape, dtype=dtype, device=device)
 
 
 def _nest(flat: list[Any], layout: Sequence[int | None]) -> list[Any]:
@@ -108,16 +136,15 @@ def served(grads: Sequence[Any], values: Mapping[str, Sequence[int]]) -> str | N
     return next((value for value, places in values.items() if set(places) == given), None)
 
 
-def described(outputs: Any) -> list[Any]:
+def described(outputs: Any) -> list[_Description | None]:
     """Return shape, dtype and device of each output of an op: what :func:`unread` needs."""
     tensors = outputs if isinstance(outputs, tuple) else (outputs,)
-    return [(t.shape, t.dtype, t.device) if isinstance(t, Tensor) else None for t in tensors]
+    return [_description(t) if isinstance(t, Tensor) else None for t in tensors]
 
 
-def unread(grad: Tensor | None, output: tuple[Any, torch.dtype, torch.device]) -> Tensor:
+def unread(grad: Tensor | None, output: _Description) -> Tensor:
     """Return a gradient; for an output without one a tensor that the kernel does not read."""
-    shape, dtype, device = output
-    return torch.empty(shape, dtype=dtype, device=device) if grad is None else grad
+    return _stand_in(output) if grad is None else grad
 
 
 def vjp(
