@@ -20,6 +20,7 @@ from msopgen_wrap.spec.asked_gradients import (
     asked_subsets,
 )
 from msopgen_wrap.spec.findings import listed
+from msopgen_wrap.spec.index_arguments import is_index_only
 from msopgen_wrap.spec.kept_axes import keepdim_attrs, with_kept_axes
 from msopgen_wrap.spec.model import (
     Attr,
@@ -30,6 +31,7 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeBroadcast,
+    ShapeLike,
     ShapeList,
     ShapeReduce,
     TensorParam,
@@ -152,7 +154,7 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
         for p in spec.inputs
         if p.shape is None
         and p.name not in related
-        and (p.name in targets or not _names_axes(spec, p.name))
+        and (p.name in targets or not _keeps_shapes(spec, p.name, targets))
     ]
     if len(loose) > 1 or (loose and together):
         every = listed([p.name for p in spec.inputs if p.shape is None])
@@ -162,6 +164,18 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
             f"'broadcast({spec.inputs[0].name}, {loose[-1]})'",
         )
     return "", ""
+
+
+def _keeps_shapes(spec: OpSpec, name: str, targets: tuple[str, ...]) -> bool:
+    """Whether an input without gradient cannot broadcast one that has a gradient.
+
+    A gradient would then be a sum over the axes that the input has more, at shapes that only the
+    call knows.
+    """
+    if _names_axes(spec, name) or (spec.compute and is_index_only(spec.compute, name)):
+        return True
+    rules = [p.shape for p in spec.outputs]
+    return all(isinstance(rule, ShapeLike) and rule.tensor in targets for rule in rules)
 
 
 def _names_axes(spec: OpSpec, name: str) -> bool:

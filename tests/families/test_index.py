@@ -250,6 +250,28 @@ def test_gradients_are_scatters(compute, tmp_path):
     assert [part.family.name for part in plan.parts] == ["index"]
 
 
+@pytest.mark.parametrize(
+    ("compute", "index", "source", "given"),
+    [
+        ("torch.scatter_add(x, -1, i, s)", "rank: 2", "like i", ((40, 64), (40, 30), (40, 30))),
+        ("torch.index_add(x, 0, i, s)", "rank: 1", "[i[0], x[1]]", ((9, 64), (30,), (30, 64))),
+    ],
+)
+def test_gradients_of_sums_by_index_are_gathers(compute, index, source, given, tmp_path):
+    inputs = f"x: {{dtype: [float32], rank: 2}}\n  i: {{dtype: [int64], {index}}}"
+    inputs += f"\n  s: {{dtype: x, shape: '{source}'}}"
+    spec = spec_of(Case(f"z = {compute}", "like x", inputs, []), tmp_path, backward="kernel")
+    gradient = gradient_spec(spec)
+    axis = 0 if "index_add" in compute else 1
+    x, s, z = (torch.randn(shape) for shape in (given[0], given[2], given[0]))
+    i = torch.randint(given[0][axis], given[1])
+    values = {"x": x, "i": i, "s": s, "grad_z": z}
+    results, _, _ = BuiltOp(gradient, tmp_path / "op").run(values, mode="check")
+    assert torch.equal(results["grad_x"], z)
+    wanted = z[i] if axis == 0 else z.gather(1, i)
+    assert torch.equal(results["grad_s"], wanted)
+
+
 def test_a_mask_is_refused(tmp_path):
     inputs = "x: {dtype: [float32], rank: 1}\n  i: {dtype: [bool], shape: like x}"
     with pytest.raises(OpgenError) as caught:

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Location, OpgenError
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.gradient import gradient_text
+from msopgen_wrap.spec.index_arguments import is_index_only
 from msopgen_wrap.spec.loader import gradient_spec, load_specs, parse_spec, with_gradients
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import Code, OpSpec
 
 NORM = """\
 op: Norm
@@ -329,3 +330,47 @@ def test_an_attr_that_says_more_than_keepdim_stays() -> None:
     grad = gradient_spec(spec_of(text))
     assert [a.name for a in grad.attrs] == ["dim", "keepdim"]
     assert "shape: 'reduce(x, dim, keepdim)'" in grad.source
+
+
+@pytest.mark.parametrize(
+    ("compute", "indices"),
+    [
+        ("torch.gather(x, dim, i)", True),
+        ("x.gather(-1, index=i.long())", True),
+        ("F.embedding(i, x) + i.shape[0]", True),
+        ("x.index_select(0, i.reshape(-1).to(torch.int64))", True),
+        ("x[i]", True),
+        ("x[..., i[:, None]]", True),
+        ("x[i] * i", False),
+        ("x * i", False),
+        ("torch.gather(i, 0, x)", False),
+        ("x.scatter_add(0, x, i)", False),
+        ("torch.take_along_dim(x, i, 0)", False),
+        ("x * i.sum()", False),
+        ("j = i + 1\nx[j]", False),
+        ("x + 1", False),
+        ("x[(i", False),  # no Python: reported elsewhere
+    ],
+)
+def test_which_inputs_are_indices(compute: str, indices: bool) -> None:
+    assert is_index_only(Code(compute, Location("")), "i") == indices
+
+
+@pytest.mark.parametrize(
+    ("compute", "shape", "planned"),
+    [
+        ("torch.gather(x, -1, i)", "like i", True),
+        ("x * i", "like x", True),
+        ("x * i", "like i", False),  # x may be broadcast: its gradient is a sum
+        ("(x * i).sum()", "[]", False),
+    ],
+)
+def test_integers_of_any_shape_that_cannot_broadcast_what_has_a_gradient(
+    compute: str, shape: str, planned: bool
+) -> None:
+    result = parse_spec(
+        "op: Some\ninputs:\n  x: {dtype: float32, rank: 2}\n  i: {dtype: int32, rank: 2}\n"
+        f'outputs:\n  y: {{dtype: x, shape: "{shape}"}}\ncompute: {compute}\nbackward: kernel\n'
+    )
+    errors = [d.code for d in result.diagnostics if d.severity == "error"]
+    assert errors == ([] if planned else ["OPG050"])
