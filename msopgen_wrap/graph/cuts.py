@@ -109,7 +109,7 @@ def _hint(size: Any) -> int:
 def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:
     assert param.site is not None
     node = by_site.get(param.site)
-    if node is None:
+    if node is None or not _holds(node, param):
         raise OpgenError(
             Diagnostic(
                 "OPG335",
@@ -121,3 +121,14 @@ def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:
             )
         )
     return node
+
+
+def _holds(node: Node, param: TensorParam) -> bool:
+    """Whether a node gives floats where a temporary holds floats, and other elements elsewhere.
+
+    A graph of other dtypes may lack a conversion (``x.float()`` of floats): the conversions behind
+    it then have other numbers.
+    """
+    value = node.meta["val"]
+    floats = {getattr(torch, dtype).is_floating_point for dtype in param.dtypes}
+    return isinstance(value, torch.Tensor) and floats == {value.dtype.is_floating_point}

@@ -117,13 +117,18 @@ def _replaced(value: Any, path: tuple[Any, ...], symbol: Node) -> Any:
 def other_values(attr: Attr, traced: TracedGraph) -> list[Any]:
     """Return other axes than the sample's, and values around what the code compares the attr with.
 
+    A list may be axes, of any number, or numbers per axis, of which the code reads as many as the
+    sample has.
+
     Args:
         attr: an int or list_int attr that shaped the graph.
         traced: the graph.
     """
     known = traced.structural[attr.name]
     if attr.type == "list_int":
-        return [v for v in ([0], [-1], [0, 1]) if v != list(known)]
+        as_many = ([v + 1 for v in known], [1] * len(known))
+        lists = [[0], [-1], [0, 1], *as_many]
+        return [v for i, v in enumerate(lists) if v != list(known) and v not in lists[:i]]
     values = [0, -1]
     for number in sorted(traced.numbers.get(attr.name, ())):
         values += [int(number) - 1, int(number), int(number) + 1]

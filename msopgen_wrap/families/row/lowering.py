@@ -238,7 +238,16 @@ DIFFERENCES["aten.prod"] = (
 
 @lowers(*(f"aten.{name}" for name in REDUCTIONS))
 def _reduction(low: Lowerer, node: Node) -> Any:
-    assert isinstance(low, RowLowerer)
+    if not isinstance(low, RowLowerer):
+        raise OpgenError(
+            Diagnostic(
+                "OPG335",
+                f"compute of {low.spec.op} reduces for some dtypes or ranks, and not for others",
+                low.location(target_name(node).split(".")[1]),
+                "a pass reduces in all that it serves, or in none",
+                "split the op, or write the kernel with `kernel:`",
+            )
+        )
     kind = reduction_kind(node)
     operand = low.operand(node.args[0])
     if isinstance(operand, Scalar) and kind in ("sum", "mean", "max", "min"):
