@@ -17,6 +17,12 @@ Node = torch.fx.Node
 _aten = torch.ops.aten
 _SQUEEZES = (_aten.squeeze.dims, _aten.squeeze.dim)
 _UNSQUEEZE = _aten.unsqueeze.default
+_REDUCTIONS = (
+    _aten.sum.dim_IntList,
+    _aten.mean.dim,
+    _aten.amax.default,
+    _aten.amin.default,
+)
 # Of the shape of their argument, and pointwise for this purpose.
 _FILLS = (_aten.full_like.default, _aten.zeros_like.default, _aten.ones_like.default)
 
@@ -28,20 +34,44 @@ def drop_passing_axes(graph: Graph) -> None:
     the ``unsqueeze`` that made it.
     """
     pending = [node for node in graph.nodes if node.target in _SQUEEZES]
+    for node in list(graph.nodes):
+        if node.target in _REDUCTIONS:
+            _reduce_fewer(graph, node, pending)
     while pending:
         node = pending.pop()
         source: Any = node.args[0]
         axes = _dropped(node)
-        if len(axes) > 1:  # one after the other, the last one first
-            result = source
-            for axis in reversed(axes):
-                result = _squeezed(graph, node, result, axis)
+        if len(axes) > 1:
+            passing = [axis for axis in axes if _ends(source, axis)]
+            if not passing:
+                continue
+            rest, result = [a for a in axes if a not in passing], source
+            for axis in reversed(passing):
+                result = _squeezed(graph, node, result, [axis])
                 pending.append(result)
+            if rest:
+                places = [axis - sum(p < axis for p in passing) for axis in rest]
+                result = _squeezed(graph, node, result, places)
             _take(graph, node, result)
         elif len(axes) == 1 and source.target is _UNSQUEEZE:
             _behind_unsqueeze(graph, node, axes[0], pending)
         elif len(axes) == 1 and _is_pointwise(source) and _passes(source, axes[0]):
             _before_work(graph, node, axes[0], pending)
+
+
+def _reduce_fewer(graph: Graph, node: Node, pending: list[Node]) -> None:
+    """Drop the axes of size 1 of what a reduction over all axes reads: it reduces none of them."""
+    source: Any = node.args[0]
+    rank = source.meta["val"].dim()
+    listed: Any = node.args[1] if len(node.args) > 1 else []
+    keeps = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
+    whole = not listed or len({int(a) % rank for a in listed}) == rank
+    gone = [a for a in range(rank) if _ends(source, a)] if whole and not keeps else []
+    for axis in reversed(gone):
+        source = _squeezed(graph, node, source, [axis])
+        pending.append(source)
+    if gone:
+        node.args = (source, list(range(rank - len(gone))), *node.args[2:])
 
 
 def _dropped(node: Node) -> list[int]:
@@ -63,7 +93,7 @@ def _behind_unsqueeze(graph: Graph, node: Node, axis: int, pending: list[Node]) 
     if all(map(_is_one, shape[first : last + 1])):
         _take(graph, node, below)
         return
-    inner = _squeezed(graph, node, below, axis - (axis > added))
+    inner = _squeezed(graph, node, below, [axis - (axis > added)])
     with graph.inserting_before(node):
         outer = graph.call_function(_UNSQUEEZE, (inner, added - (added > axis)))
     outer.meta = dict(node.meta)
@@ -80,7 +110,7 @@ def _before_work(graph: Graph, node: Node, axis: int, pending: list[Node]) -> No
         place = axis - rank + value.dim() if isinstance(value, torch.Tensor) else -1
         if place < 0:
             return argument
-        pending.append(_squeezed(graph, node, argument, place))
+        pending.append(_squeezed(graph, node, argument, [place]))
         return pending[-1]
 
     args = torch.fx.node.map_arg(work.args, changed)
@@ -131,12 +161,12 @@ def _is_one(size: Any) -> bool:
     return bool(known == 1)
 
 
-def _squeezed(graph: Graph, before: Node, source: Node, axis: int) -> Node:
+def _squeezed(graph: Graph, before: Node, source: Node, axes: list[int]) -> Node:
     with graph.inserting_before(before):
-        result = graph.call_function(_aten.squeeze.dims, (source, [axis]))
+        result = graph.call_function(_aten.squeeze.dims, (source, axes))
     value = source.meta["val"]
     with value.fake_mode:
-        result.meta = {"val": _aten.squeeze.dims(value, [axis])}
+        result.meta = {"val": _aten.squeeze.dims(value, axes)}
     return result
 
 

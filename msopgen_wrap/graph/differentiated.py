@@ -269,3 +269,34 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     functional.instance_norm: _instance_norm,
     functional.prelu: _prelu,
 }
+
+
+# ---- rows of matrices ----------------------------------------------------------------------------
+
+
+def _joined_rows(x: Any, matrix: Any) -> Any:
+    """Return a product of which the rows of ``x`` are joined at every rank, also where they are.
+
+    PyTorch joins the axes of more than two: at rank 2 the values that go through the workspace
+    would be others.
+    """
+    if x.dim() != 2 or matrix.dim() != 2:
+        return NotImplemented
+    rows = x.reshape(x.shape[0], x.shape[1])
+    return torch.mm(rows, matrix).reshape(x.shape[0], matrix.shape[1])
+
+
+def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    product = _joined_rows(x, weight.t()) if weight.dim() == 2 else NotImplemented
+    if product is NotImplemented:
+        return product
+    return product if bias is None else product + bias
+
+
+# The same for formulas of inputs of any rank.
+OF_ANY_RANK: dict[Any, Callable[..., Any]] = {
+    torch.matmul: _joined_rows,
+    torch.Tensor.matmul: _joined_rows,
+    torch.Tensor.__matmul__: _joined_rows,
+    functional.linear: _linear,
+}

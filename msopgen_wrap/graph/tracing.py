@@ -296,13 +296,14 @@ def _trace_once(
     fixed, symbols = attr_values(spec, variant, structural, env)
     function = compute_function(spec, env.namespace())
     output_names = [p.name for p in spec.outputs]
+    open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)
     numbers: dict[str, Any] = {}
 
     def run(*args: Any) -> list[torch.Tensor]:
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
-        with Composites(spec.differentiated):
+        with Composites(spec.differentiated, open_rank):
             outputs = function(inputs, call_attrs(fixed, symbols, args[len(names) :]))
         result = []
         for name in output_names:
