@@ -112,6 +112,26 @@ def _product(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return x.detach().prod(dim, keepdim=keepdim) + change.sum(dim, keepdim=keepdim)
 
 
+def _running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Return products up to each element; PyTorch's derivative loops over them for zeros.
+
+    From the first zero on all products are 0: they depend on that element alone, by the product of
+    the others.
+    """
+    if dtype is not None or not x.is_floating_point() or not x.dim():
+        return NotImplemented
+    given = x.detach()
+    zero = given == 0
+    zeros = zero.to(x.dtype).cumsum(dim)
+    first = zero & (zeros == 1)
+    others = torch.where(first, 1.0, given).cumprod(dim)
+    products = torch.where(zeros == 0, others, 0.0)
+    change = x - given
+    shares = torch.where(zero, 0.0, change / torch.where(zero, 1.0, given))
+    alone = torch.where(first, change, 0.0)
+    return products + products * shares.cumsum(dim) + others * alone.cumsum(dim)
+
+
 # ---- losses --------------------------------------------------------------------------------------
 
 
@@ -260,6 +280,8 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.min: _chosen("min"),
     torch.prod: _product,
     torch.Tensor.prod: _product,
+    torch.cumprod: _running_product,
+    torch.Tensor.cumprod: _running_product,
     functional.cosine_embedding_loss: _cosine_embedding_loss,
     functional.hinge_embedding_loss: _hinge_embedding_loss,
     functional.margin_ranking_loss: _margin_ranking_loss,
