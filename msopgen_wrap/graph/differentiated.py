@@ -207,20 +207,36 @@ def _standardized(x: Any, dims: list[int], eps: float) -> Any:
     return centred * torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
 
 
-def _scaled(x: Any, weight: Any, bias: Any) -> Any:
-    """Return ``x``, seen as ``[n, channels..., rest]``, with scale and shift per channel."""
+def _scaled(x: Any, weight: Any, bias: Any, count: Any = None) -> Any:
+    """Return ``x``, seen as ``[n, channels..., rest]``, with scale and shift per channel.
+
+    Args:
+        count: of how many elements the means are; None where PyTorch refuses means of nothing.
+    """
     sizes = (1, *x.shape[1:-1], 1)
-    for change, values in ((torch.mul, weight), (torch.add, bias)):
-        if values is not None:
-            x = change(x, values.view(sizes))
-    return x
+    if weight is not None:
+        weight = weight.view(sizes)
+        x = x * (weight if count is None else _with_gradient_of_mean(weight, count))
+    return x if bias is None else x + bias.view(sizes)
+
+
+def _with_gradient_of_mean(values: Any, count: Any) -> Any:
+    """Return the values; their gradient is NaN where ``count`` is 0, as a mean of nothing is.
+
+    ``graph.saved_values`` makes ``values`` of the sum: 1 or NaN stands in their gradient alone.
+    """
+    number: Any = count  # of which the stubs of torch.full know no symbols
+    known = torch.full([], number, dtype=values.dtype, device=values.device)
+    scaled = values * (known / known)
+    return scaled + (values - scaled).detach()
 
 
 def _group_norm(
     x: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, _rest(x))
-    return _scaled(_standardized(grouped, [2, 3], eps), weight, bias).reshape(x.shape)
+    count = grouped.shape[2] * grouped.shape[3]
+    return _scaled(_standardized(grouped, [2, 3], eps), weight, bias, count).reshape(x.shape)
 
 
 def _batch_norm(
