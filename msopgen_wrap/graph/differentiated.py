@@ -112,6 +112,26 @@ def _product(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return x.detach().prod(dim, keepdim=keepdim) + change.sum(dim, keepdim=keepdim)
 
 
+def _running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Return products up to each element; PyTorch's derivative loops over them for zeros.
+
+    From the first zero on all products are 0: they depend on that element alone, by the product of
+    the others.
+    """
+    if dtype is not None or not x.is_floating_point() or not x.dim():
+        return NotImplemented
+    given = x.detach()
+    zero = given == 0
+    zeros = zero.to(x.dtype).cumsum(dim)
+    first = zero & (zeros == 1)
+    others = torch.where(first, 1.0, given).cumprod(dim)
+    products = torch.where(zeros == 0, others, 0.0)
+    change = x - given
+    shares = torch.where(zero, 0.0, change / torch.where(zero, 1.0, given))
+    alone = torch.where(first, change, 0.0)
+    return products + products * shares.cumsum(dim) + others * alone.cumsum(dim)
+
+
 # ---- losses --------------------------------------------------------------------------------------
 
 
@@ -187,20 +207,36 @@ def _standardized(x: Any, dims: list[int], eps: float) -> Any:
     return centred * torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
 
 
-def _scaled(x: Any, weight: Any, bias: Any) -> Any:
-    """Return ``x``, seen as ``[n, channels..., rest]``, with scale and shift per channel."""
+def _scaled(x: Any, weight: Any, bias: Any, count: Any = None) -> Any:
+    """Return ``x``, seen as ``[n, channels..., rest]``, with scale and shift per channel.
+
+    Args:
+        count: of how many elements the means are; None where PyTorch refuses means of nothing.
+    """
     sizes = (1, *x.shape[1:-1], 1)
-    for change, values in ((torch.mul, weight), (torch.add, bias)):
-        if values is not None:
-            x = change(x, values.view(sizes))
-    return x
+    if weight is not None:
+        weight = weight.view(sizes)
+        x = x * (weight if count is None else _with_gradient_of_mean(weight, count))
+    return x if bias is None else x + bias.view(sizes)
+
+
+def _with_gradient_of_mean(values: Any, count: Any) -> Any:
+    """Return the values; their gradient is NaN where ``count`` is 0, as a mean of nothing is.
+
+    ``graph.saved_values`` makes ``values`` of the sum: 1 or NaN stands in their gradient alone.
+    """
+    number: Any = count  # of which the stubs of torch.full know no symbols
+    known = torch.full([], number, dtype=values.dtype, device=values.device)
+    scaled = values * (known / known)
+    return scaled + (values - scaled).detach()
 
 
 def _group_norm(
     x: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, _rest(x))
-    return _scaled(_standardized(grouped, [2, 3], eps), weight, bias).reshape(x.shape)
+    count = grouped.shape[2] * grouped.shape[3]
+    return _scaled(_standardized(grouped, [2, 3], eps), weight, bias, count).reshape(x.shape)
 
 
 def _batch_norm(
@@ -260,6 +296,8 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.min: _chosen("min"),
     torch.prod: _product,
     torch.Tensor.prod: _product,
+    torch.cumprod: _running_product,
+    torch.Tensor.cumprod: _running_product,
     functional.cosine_embedding_loss: _cosine_embedding_loss,
     functional.hinge_embedding_loss: _hinge_embedding_loss,
     functional.margin_ranking_loss: _margin_ranking_loss,
@@ -268,4 +306,35 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     functional.batch_norm: _batch_norm,
     functional.instance_norm: _instance_norm,
     functional.prelu: _prelu,
+}
+
+
+# ---- rows of matrices ----------------------------------------------------------------------------
+
+
+def _joined_rows(x: Any, matrix: Any) -> Any:
+    """Return a product of which the rows of ``x`` are joined at every rank, also where they are.
+
+    PyTorch joins the axes of more than two: at rank 2 the values that go through the workspace
+    would be others.
+    """
+    if x.dim() != 2 or matrix.dim() != 2:
+        return NotImplemented
+    rows = x.reshape(x.shape[0], x.shape[1])
+    return torch.mm(rows, matrix).reshape(x.shape[0], matrix.shape[1])
+
+
+def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    product = _joined_rows(x, weight.t()) if weight.dim() == 2 else NotImplemented
+    if product is NotImplemented:
+        return product
+    return product if bias is None else product + bias
+
+
+# The same for formulas of inputs of any rank.
+OF_ANY_RANK: dict[Any, Callable[..., Any]] = {
+    torch.matmul: _joined_rows,
+    torch.Tensor.matmul: _joined_rows,
+    torch.Tensor.__matmul__: _joined_rows,
+    functional.linear: _linear,
 }

@@ -14,6 +14,8 @@ _ALIASES = ("detach", "alias", "clone")
 def use_saved_values(graph: Any, names: Sequence[str]) -> None:
     """Replace ``computed + (saved - computed)`` by ``saved``, as ``saved_value`` has written it.
 
+    So is an input beside its share of 1 (``differentiated``).
+
     Args:
         graph: of ATen operators.
         names: of the first placeholders; those called ``saved_...`` are the saved values, and
@@ -30,8 +32,21 @@ def use_saved_values(graph: Any, names: Sequence[str]) -> None:
         if getattr(difference, "target", None) is not aten.sub.Tensor or difference.kwargs:
             continue
         value, same = difference.args
-        if _source(value) in saved and _source(same) is _source(computed):
+        known = _source(value) in saved or _is_share(_source(computed), _source(value))
+        if known and _source(same) is _source(computed):
             node.replace_all_uses_with(_source(value))
+
+
+def _is_share(computed: Any, value: Any) -> bool:
+    """Whether something is ``value`` times ``n / n``, which is 1, or NaN where there are none."""
+    aten = torch.ops.aten
+    if getattr(computed, "target", None) is not aten.mul.Tensor:
+        return False
+    given, share = computed.args
+    if _source(given) is not value or getattr(share, "target", None) is not aten.div.Tensor:
+        return False
+    above, below = share.args
+    return above is below and getattr(above, "target", None) is aten.full.default
 
 
 def _source(node: Any) -> Any:

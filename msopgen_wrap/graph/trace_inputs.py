@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from msopgen_wrap.graph.sample import axes_of_one, count_attrs, sample_attrs
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.symbols import SymbolEnv, hint_of
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.model import (
+    DimOf,
+    DimSlice,
+    OpSpec,
+    ParamKind,
+    ShapeLike,
+    ShapeList,
+    TensorParam,
+)
 from msopgen_wrap.torch_import import torch
 
 
@@ -29,6 +38,44 @@ def fake_input(param: TensorParam, shape: Any, dtype: str, mode: Any) -> torch.T
         symbolic_context=StatelessSymbolicContext(dynamic),
     )
     return tensor
+
+
+def unite_sizes(spec: OpSpec, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Make one symbol of sizes that the shape rules of inputs say are the same in every call.
+
+    Derivatives compute with sizes: the product of those that a reshape has joined is divided again.
+    Two products of different symbols are never the same expression.
+
+    Args:
+        tensors: the inputs without data, by name, as ``fake_input`` returns them.
+    """
+    for param in spec.inputs:
+        if param.name in tensors:
+            sizes = tensors[param.name].shape
+            for size, (tensor, axis) in zip(sizes, _origins(param, tensors), strict=True):
+                if tensor and isinstance(size, torch.SymInt):
+                    torch._check(size == tensors[tensor].shape[axis])
+
+
+def _origins(param: TensorParam, tensors: Mapping[str, torch.Tensor]) -> list[tuple[str, int]]:
+    """Return which size of which input each axis of an input has; no name where none is said."""
+    rank = tensors[param.name].dim()
+    found: list[tuple[str, int]] = []
+    if isinstance(param.shape, ShapeLike) and param.shape.tensor in tensors:
+        found = [(param.shape.tensor, axis) for axis in range(rank)]
+    elif isinstance(param.shape, ShapeList):
+        for item in param.shape.items:
+            other = getattr(item, "tensor", "")
+            if isinstance(item, DimSlice) and other in tensors:
+                axes = range(tensors[other].dim())[item.start : item.stop]
+                found += [(other, axis) for axis in axes]
+            elif isinstance(item, DimOf) and other in tensors:
+                found.append((other, item.axis))
+            elif isinstance(item, DimSlice):
+                return [("", 0)] * rank  # of how many axes is not known
+            else:
+                found.append(("", 0))
+    return found if len(found) == rank else [("", 0)] * rank
 
 
 def call_attrs(

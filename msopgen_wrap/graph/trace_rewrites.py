@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from msopgen_wrap.graph.differentiated import DIFFERENTIATED
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED, OF_ANY_RANK
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.windows import window_functions
 from msopgen_wrap.torch_import import torch
@@ -82,21 +82,26 @@ class Composites(TorchFunctionMode):
 
     Args:
         differentiated: whether PyTorch differentiates it: also those of ``differentiated.py``.
+        open_rank: whether an input has any of several ranks.
     """
 
-    def __init__(self, differentiated: bool = False) -> None:
+    def __init__(self, differentiated: bool = False, open_rank: bool = False) -> None:
         super().__init__()
         # PyTorch differentiates its own pools
         own = DIFFERENTIATED if differentiated else window_functions()
         self.replaced = {**_REPLACED, **own}
+        self.first = OF_ANY_RANK if differentiated and open_rank else {}
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Call a function, or what replaces it for such arguments."""
-        replaced = self.replaced.get(func)
-        result = replaced(*args, **(kwargs or {})) if replaced is not None else NotImplemented
-        return func(*args, **(kwargs or {})) if result is NotImplemented else result
+        for table in (self.first, self.replaced):
+            replaced = table.get(func)
+            result = replaced(*args, **(kwargs or {})) if replaced is not None else NotImplemented
+            if result is not NotImplemented:
+                return result
+        return func(*args, **(kwargs or {}))
 
 
 class SymbolicIndices(TorchFunctionMode):

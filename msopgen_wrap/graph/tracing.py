@@ -19,6 +19,7 @@ from msopgen_wrap.graph.axes_of_one import name_axes_of_one
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
+from msopgen_wrap.graph.detours import drop_passing_axes
 from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
@@ -34,7 +35,13 @@ from msopgen_wrap.graph.structural import (
     shaping_attrs,
 )
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv
-from msopgen_wrap.graph.trace_inputs import attr_values, call_attrs, fake_input, positional
+from msopgen_wrap.graph.trace_inputs import (
+    attr_values,
+    call_attrs,
+    fake_input,
+    positional,
+    unite_sizes,
+)
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
@@ -284,16 +291,19 @@ def _trace_once(
     names = [p.name for p in given]
     dtypes = {p.name: _COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in given}
     tensors = [fake_input(p, shapes[p.name], dtypes[p.name], mode) for p in given]
+    if spec.differentiated:
+        unite_sizes(spec, dict(zip(names, tensors, strict=True)))
     fixed, symbols = attr_values(spec, variant, structural, env)
     function = compute_function(spec, env.namespace())
     output_names = [p.name for p in spec.outputs]
+    open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)
     numbers: dict[str, Any] = {}
 
     def run(*args: Any) -> list[torch.Tensor]:
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
-        with Composites(spec.differentiated):
+        with Composites(spec.differentiated, open_rank):
             outputs = function(inputs, call_attrs(fixed, symbols, args[len(names) :]))
         result = []
         for name in output_names:
@@ -329,6 +339,7 @@ def _trace_once(
     if spec.differentiated:
         use_saved_values(module.graph, names)
         name_axes_of_one(module.graph)
+        drop_passing_axes(module.graph)
         move_expands(module.graph)
         module.graph.eliminate_dead_code()
     share_sizes(module.graph)

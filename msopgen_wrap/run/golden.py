@@ -11,6 +11,7 @@ from typing import Any
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses
 from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -160,7 +161,11 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
             native = function(_copies(inputs), attrs)
             stepped = {}
             if case.values != "normal":
-                with KernelSteps():
+                # where PyTorch adds up inside of a derivative, the kernel's formula shows the sums
+                formulas = (
+                    Composites(True) if spec.differentiated else contextlib.nullcontext()
+                )
+                with KernelSteps(), formulas:
                     stepped = function(tree_map(_float_copy, inputs), attrs)
     except (RuntimeError, IndexError, ValueError) as error:
         raise NotApplicable(str(error).splitlines()[0]) from error

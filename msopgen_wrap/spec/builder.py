@@ -106,10 +106,11 @@ class SpecBuilder:
         spec = checks.with_backward(spec, backward, written)
         checks.check_codes(spec, findings)
         spec = self.with_saved(spec)
-        if written and not findings.has_errors:
-            self.check_kernel(spec)
         cases = self.cases(spec) if not findings.has_errors else []
-        return OpSpec(**{**vars(spec), "cases": tuple(cases)})
+        spec = OpSpec(**{**vars(spec), "cases": tuple(cases)})
+        if spec.backward == "kernel" and not findings.has_errors:
+            self.check_kernel(spec)
+        return spec
 
     # ---- simple keys ----
 
@@ -262,8 +263,6 @@ class SpecBuilder:
                 "OPG050", "backward cannot be derived", node.location, why, "write 'backward: none'"
             )
             return "none"
-        if word == "kernel" and not self.findings.has_errors:
-            self.check_kernel(spec)
         return word
 
     def with_saved(self, spec: OpSpec) -> OpSpec:
@@ -280,7 +279,10 @@ class SpecBuilder:
         return isinstance(node, Mapping) and _truth(node.get(KERNEL_KEY)) is True
 
     def check_kernel(self, spec: OpSpec) -> None:
-        """Refuse ``kernel`` where there is no op of the gradients (OPG050)."""
+        """Refuse ``kernel`` where there is no op of the gradients (OPG050).
+
+        Cases tell which inputs do not broadcast each other.
+        """
         node = self.root.get("backward")
         why, fix = gradient_problem(spec)
         if why and node is not None:

@@ -218,16 +218,6 @@ def resolve_shapes(
         if raw.shape_source is not None:
             names = ShapeNames(tuple(earlier), attrs, lists)
             raw.param = _with_rule(raw, names, findings)
-            arrives = differentiated and raw.param.name.startswith(PREFIX)
-            if isinstance(raw.param.shape, ShapeChoice) and not arrives:
-                findings.error(
-                    "OPG033",
-                    f"the shape of input '{raw.param.name}' has a condition",
-                    raw.shape_source[1],
-                    why="conditions are for outputs, and for the gradients of outputs in an op "
-                    "with 'gradient_of'",
-                    fix="drop the rule, or split the op",
-                )
         earlier.append(raw.param.name)
     names = ShapeNames(tuple(earlier), attrs, lists)
     for raw in outputs:

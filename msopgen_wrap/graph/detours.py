@@ -1,0 +1,175 @@
+"""Leave out axes of size 1 that pointwise work has only on its way.
+
+PyTorch's derivatives of indices compare numbers of classes with one axis more than the result has,
+and drop it again. A pass with reductions has no place for such an axis: here the values on the way
+get the axes that the result has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.torch_import import torch
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+_aten = torch.ops.aten
+_SQUEEZES = (_aten.squeeze.dims, _aten.squeeze.dim)
+_UNSQUEEZE = _aten.unsqueeze.default
+_REDUCTIONS = (
+    _aten.sum.dim_IntList,
+    _aten.mean.dim,
+    _aten.amax.default,
+    _aten.amin.default,
+)
+# Of the shape of their argument, and pointwise for this purpose.
+_FILLS = (_aten.full_like.default, _aten.zeros_like.default, _aten.ones_like.default)
+
+
+def drop_passing_axes(graph: Graph) -> None:
+    """Rewrite a traced graph in place; no value changes.
+
+    An axis that pointwise work on several values has is dropped from each of them instead, down to
+    the ``unsqueeze`` that made it.
+    """
+    pending = [node for node in graph.nodes if node.target in _SQUEEZES]
+    for node in list(graph.nodes):
+        if node.target in _REDUCTIONS:
+            _reduce_fewer(graph, node, pending)
+    while pending:
+        node = pending.pop()
+        source: Any = node.args[0]
+        axes = _dropped(node)
+        if len(axes) > 1:
+            passing = [axis for axis in axes if _ends(source, axis)]
+            if not passing:
+                continue
+            rest, result = [a for a in axes if a not in passing], source
+            for axis in reversed(passing):
+                result = _squeezed(graph, node, result, [axis])
+                pending.append(result)
+            if rest:
+                places = [axis - sum(p < axis for p in passing) for axis in rest]
+                result = _squeezed(graph, node, result, places)
+            _take(graph, node, result)
+        elif len(axes) == 1 and source.target is _UNSQUEEZE:
+            _behind_unsqueeze(graph, node, axes[0], pending)
+        elif len(axes) == 1 and _is_pointwise(source) and _passes(source, axes[0]):
+            _before_work(graph, node, axes[0], pending)
+
+
+def _reduce_fewer(graph: Graph, node: Node, pending: list[Node]) -> None:
+    """Drop the axes of size 1 of what a reduction over all axes reads: it reduces none of them."""
+    source: Any = node.args[0]
+    rank = source.meta["val"].dim()
+    listed: Any = node.args[1] if len(node.args) > 1 else []
+    keeps = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
+    whole = not listed or len({int(a) % rank for a in listed}) == rank
+    gone = [a for a in range(rank) if _ends(source, a)] if whole and not keeps else []
+    for axis in reversed(gone):
+        source = _squeezed(graph, node, source, [axis])
+        pending.append(source)
+    if gone:
+        node.args = (source, list(range(rank - len(gone))), *node.args[2:])
+
+
+def _dropped(node: Node) -> list[int]:
+    """Return the axes that a squeeze drops in every call, counted from the front, in order."""
+    source: Any = node.args[0]
+    value, listed = source.meta.get("val"), node.args[1]
+    if not isinstance(value, torch.Tensor):
+        return []
+    places = listed if isinstance(listed, (list, tuple)) else [listed]
+    axes = sorted(int(a) % value.dim() for a in places)  # type: ignore[arg-type]
+    return axes if all(_is_one(value.shape[a]) for a in axes) else []
+
+
+def _behind_unsqueeze(graph: Graph, node: Node, axis: int, pending: list[Node]) -> None:
+    above: Any = node.args[0]
+    below, shape = above.args[0], above.meta["val"].shape
+    added = int(above.args[1]) % len(shape)
+    first, last = sorted((added, axis))
+    if all(map(_is_one, shape[first : last + 1])):
+        _take(graph, node, below)
+        return
+    inner = _squeezed(graph, node, below, [axis - (axis > added)])
+    with graph.inserting_before(node):
+        outer = graph.call_function(_UNSQUEEZE, (inner, added - (added > axis)))
+    outer.meta = dict(node.meta)
+    _take(graph, node, outer)
+    pending.append(inner)
+
+
+def _before_work(graph: Graph, node: Node, axis: int, pending: list[Node]) -> None:
+    work: Any = node.args[0]
+    rank = work.meta["val"].dim()
+
+    def changed(argument: Node) -> Node:
+        value = argument.meta.get("val")
+        place = axis - rank + value.dim() if isinstance(value, torch.Tensor) else -1
+        if place < 0:
+            return argument
+        pending.append(_squeezed(graph, node, argument, [place]))
+        return pending[-1]
+
+    args = torch.fx.node.map_arg(work.args, changed)
+    kwargs = torch.fx.node.map_arg(work.kwargs, changed)
+    with graph.inserting_before(node):
+        moved = graph.call_function(work.target, args, kwargs)
+    moved.meta = dict(node.meta)
+    _take(graph, node, moved)
+
+
+def _passes(work: Node, axis: int) -> bool:
+    """Whether an axis of pointwise work ends in an ``unsqueeze`` in every argument that has it.
+
+    A squeeze of anything else would only be another call.
+    """
+    rank = work.meta["val"].dim()
+    for argument in work.all_input_nodes:
+        value = argument.meta.get("val")
+        place = axis - rank + value.dim() if isinstance(value, torch.Tensor) else -1
+        if place >= 0 and not _ends(argument, place):
+            return False
+    return True
+
+
+def _ends(node: Node, axis: int) -> bool:
+    shape = node.meta["val"].shape
+    if not _is_one(shape[axis]):
+        return False
+    if node.target is _UNSQUEEZE:
+        added = int(node.args[1]) % len(shape)  # type: ignore[arg-type]
+        first, last = sorted((added, axis))
+        beside = all(map(_is_one, shape[first : last + 1]))
+        return beside or _ends(node.args[0], axis - (axis > added))  # type: ignore[arg-type]
+    return _is_pointwise(node) and _passes(node, axis)
+
+
+def _is_pointwise(node: Node) -> bool:
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload) or target is _aten.clone.default:
+        return False
+    conversions = (*_FILLS, _aten._to_copy.default)
+    tensor = isinstance(node.meta.get("val"), torch.Tensor)
+    return tensor and (torch.Tag.pointwise in target.tags or target in conversions)
+
+
+def _is_one(size: Any) -> bool:
+    known = size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size
+    return bool(known == 1)
+
+
+def _squeezed(graph: Graph, before: Node, source: Node, axes: list[int]) -> Node:
+    with graph.inserting_before(before):
+        result = graph.call_function(_aten.squeeze.dims, (source, axes))
+    value = source.meta["val"]
+    with value.fake_mode:
+        result.meta = {"val": _aten.squeeze.dims(value, axes)}
+    return result
+
+
+def _take(graph: Graph, node: Node, instead: Node) -> None:
+    node.replace_all_uses_with(instead)
+    graph.erase_node(node)
