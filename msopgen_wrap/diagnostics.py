@@ -240,6 +240,31 @@ def machine_error(error: OSError) -> Diagnostic | None:
     )
 
 
+def output_folder(folder: Path) -> Path:
+    """Make the folder that a command writes to, and its parents.
+
+    Raises:
+        OpgenError: OPG094, OPG095 (the machine), OPG098 (there can be no such folder).
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        in_the_way = next((p for p in (folder, *folder.parents) if p.exists()), folder)
+        raise OpgenError(
+            machine_error(error)
+            or Diagnostic(
+                "OPG098",
+                f"the folder '{folder}' cannot be made",
+                Location(str(folder)),
+                f"'{in_the_way}' is a file"
+                if not in_the_way.is_dir()
+                else f"the system says: {error.strerror}",
+                "choose another folder with -o",
+            )
+        ) from error
+    return folder
+
+
 def _full(number: int, name: str) -> Diagnostic:
     places = [name] if name else _nearly_full() if number == errno.ENOSPC else []
     return Diagnostic(

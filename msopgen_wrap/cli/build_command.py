@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from msopgen_wrap.cli import output
+from msopgen_wrap.diagnostics import output_folder
 from msopgen_wrap.manifest import MANIFEST
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def _build_npu(tree, folder, cann, progress) -> dict[str, object]:  # type: igno
     work = folder / f"npu_{tree.vendor}"
     if (work / MANIFEST).is_file():
         shutil.rmtree(work)  # of an earlier build; anything else there is the user's
+    output_folder(folder)
     progress(f"project for CANN in {work}")
     through_msopgen = prepare_npu_project(tree, found, work)
     if found is None or missing_for_build(found):

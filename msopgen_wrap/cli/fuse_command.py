@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from msopgen_wrap.cli import output
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, output_folder
 
 if TYPE_CHECKING:
     from msopgen_wrap.fusion.proposals import Proposal, Survey
@@ -47,15 +47,15 @@ def command(target: str, folder: Path | None, specs: tuple[Path, ...], as_json: 
 
     model, inputs, named = model_from(target)
     known, _ = searched(op_source(list(specs) or None, None).specs)
-    found = survey(traced_model(model, inputs, named).graph, known)
+    graph = traced_model(model, inputs, named).graph
+    found = survey(graph, known)
     foldable = _foldable(model)
     if not found.proposals and not found.covered and not foldable:
         raise OpgenError(
             Diagnostic(
                 "OPG747",
                 f"no chain of {target} would gain from an op",
-                why="; ".join(found.left[:3])
-                or "no two pointwise steps or reductions follow one another",
+                why="; ".join(found.left[:3]) or _nothing_moved(graph),
             )
         )
     written = _write(found.proposals, folder) if folder else []
@@ -64,6 +64,14 @@ def command(target: str, folder: Path | None, specs: tuple[Path, ...], as_json: 
     else:
         _print(found, written, foldable)
     return output.OK
+
+
+def _nothing_moved(graph: Any) -> str:
+    """Say why a model has no chain at all."""
+    inputs = [n.meta.get("val") for n in graph.nodes if n.op == "placeholder"]
+    if any(getattr(v, "numel", lambda: 1)() == 0 for v in inputs):
+        return "an example input has no elements, so no bytes are moved"
+    return "no two pointwise steps or reductions follow one another"
 
 
 def _foldable(model: Any) -> list[str]:
@@ -95,7 +103,7 @@ def _write(proposals: list[Proposal], folder: Path) -> list[Path]:
                 )
             )
     if files:
-        folder.mkdir(parents=True, exist_ok=True)
+        output_folder(folder)
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
     return list(files)

@@ -89,9 +89,12 @@ def command(
     from msopgen_wrap.project.writer import diff_project, write_project
 
     # A wrong shape rule would become a wrong InferShape: better no project than that one.
-    wrong = [d for spec in loaded if spec.compute is not None for d in contradictions(spec)]
-    if wrong:
-        raise OpgenError(wrong)
+    # Gradients come after the formulas that they are of: what is wrong there is wrong here, too.
+    for gradients in (False, True):
+        formulas = [s for s in loaded if s.compute is not None and s.differentiated == gradients]
+        wrong = [d for spec in formulas for d in contradictions(spec)]
+        if wrong:
+            raise OpgenError(wrong)
     if extension:
         from msopgen_wrap.torch_cpp.extension import render_extension
 

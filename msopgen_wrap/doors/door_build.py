@@ -14,6 +14,7 @@ from msopgen_wrap.build.toolchain import (
     run_compiler,
     warnings_as_errors,
 )
+from msopgen_wrap.diagnostics import output_folder
 from msopgen_wrap.doors.ops_render import render_door_sources
 from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.package.layout import fill_vendor_tree
@@ -101,9 +102,9 @@ def build_door(
         progress: called with a short text per step.
 
     Raises:
-        OpgenError: a source does not compile, or there is no compiler.
+        OpgenError: a source does not compile, or there is no compiler; OPG098 (``out``).
     """
-    out.mkdir(parents=True, exist_ok=True)
+    output_folder(out)
     with tempfile.TemporaryDirectory(prefix=".opgen_build_", dir=out) as tmp:
         root = Path(tmp)
         sources = root / "sources"

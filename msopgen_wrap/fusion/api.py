@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.fusion.batch_norm import folding_of
 from msopgen_wrap.fusion.fused_module import FusedModule
+from msopgen_wrap.fusion.model_trace import refuse_lazy
 from msopgen_wrap.fusion.packages import op_source
 from msopgen_wrap.torch_import import torch
 
@@ -68,6 +69,16 @@ def fuse(
                 fix="fuse(model, (x,))",
             )
         )
+    if not isinstance(example_kwargs, (dict, type(None))):
+        raise OpgenError(
+            Diagnostic(
+                "OPG740",
+                f"the example inputs by name are of type {type(example_kwargs).__name__}",
+                why="they are the keyword arguments of a call of the model",
+                fix="fuse(model, (x,), example_kwargs={'mask': mask})",
+            )
+        )
+    refuse_lazy(model)
     source = op_source(specs, ops)
     fused = FusedModule(model, source, folding_of(model) if fold else None)
     graph = fused.graph_for(tuple(example_inputs), dict(example_kwargs or {}))

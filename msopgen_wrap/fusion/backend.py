@@ -6,16 +6,18 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.fusion.fused_module import (
     MAX_GRAPHS,
     autocast_state,
     described,
     fused_graph,
 )
-from msopgen_wrap.fusion.model_trace import ModelGraph
+from msopgen_wrap.fusion.model_trace import ModelGraph, refuse_sparse
 from msopgen_wrap.fusion.packages import OpSource, op_source
 from msopgen_wrap.fusion.report import FusionReport
 from msopgen_wrap.graph.tracing import quiet_attempts
+from msopgen_wrap.spec.findings import suggestion
 from msopgen_wrap.torch_import import torch
 
 Runner = Callable[..., Any]
@@ -90,7 +92,9 @@ def _traced(module: Any, args: list[Any]) -> Any:
         torch.fx.traceback.preserve_node_meta(),
     ):
         warnings.simplefilter("ignore")
-        return make_fx(run, tracing_mode="fake", pre_dispatch=True)(*args)
+        traced = make_fx(run, tracing_mode="fake", pre_dispatch=True)(*args)
+    refuse_sparse(traced.graph)
+    return traced
 
 
 def fusion_backend(
@@ -103,9 +107,28 @@ def fusion_backend(
         inner: backend that compiles what is left, such as ``inductor``; None runs it eagerly.
 
     Raises:
-        OpgenError: OPG742; when the compiled model runs also OPG741 and OPG743.
+        OpgenError: OPG742, OPG750 (no such inner backend); when the compiled model runs also
+            OPG741 and OPG743.
     """
+    if inner is not None:
+        _check_inner(inner)
     return FusionBackend(op_source(specs, ops), inner)
+
+
+def _check_inner(inner: Any) -> None:
+    """Refuse what ``torch.compile`` does not know, before a model is compiled (OPG750)."""
+    if not isinstance(inner, str) or inner not in torch._dynamo.list_backends(exclude_tags=()):
+        known = sorted(torch._dynamo.list_backends())
+        named = [inner] if isinstance(inner, str) else []
+        raise OpgenError(
+            Diagnostic(
+                "OPG750",
+                f"there is no backend {inner!r} of torch.compile",
+                why=f"there are {', '.join(known)}",
+                fix=next((s for n in named if (s := suggestion(n, known))), "")
+                or "fusion_backend(inner='inductor')",
+            )
+        )
 
 
 def opgen(module: Any, example_inputs: list[Any]) -> Runner:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.fusion.model_trace import frame_place, said_by
 from msopgen_wrap.spec.findings import suggestion
 from msopgen_wrap.torch_import import torch
 
@@ -32,7 +33,9 @@ def model_from(target: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         )
     path = Path(file)
     if not path.is_file():
-        raise OpgenError(Diagnostic("OPG745", f"no such file: '{file}'"))
+        raise OpgenError(
+            Diagnostic("OPG745", f"no such file: '{file}'", fix="opgen fuse FILE.py:factory")
+        )
     module = _loaded(path)
     factory = getattr(module, name, None)
     if not callable(factory):
@@ -47,7 +50,7 @@ def model_from(target: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         )
     try:
         result = factory()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise OpgenError(_failed(path, error, f"{name}() failed")) from error
     return _checked(result, name, file)
 
@@ -69,15 +72,18 @@ def _loaded(path: Path) -> Any:
 
 
 def _failed(path: Path, error: BaseException, what: str) -> Diagnostic:
-    line = 0
-    if isinstance(error, SyntaxError):
-        line = error.lineno or 0
+    where = Location(str(path))
+    if isinstance(error, SyntaxError) and error.lineno:
+        where = Location(str(path), error.lineno, error.offset or 1)
     for frame in traceback.extract_tb(error.__traceback__):
         if Path(frame.filename).resolve() == path.resolve():
-            line = frame.lineno or 0
-    text = str(error).splitlines() or [""]
+            where = frame_place(frame, str(path))
     return Diagnostic(
-        "OPG745", f"{what}: {type(error).__name__}: {text[0]}", Location(str(path), line, 1)
+        "OPG745",
+        f"{what}: {said_by(error)}",
+        where,
+        "opgen fuse runs the file and calls the factory without arguments",
+        "make the file work by itself first, with a call of the factory",
     )
 
 

@@ -36,7 +36,7 @@ from msopgen_wrap.torch_import import torch
 # Of the ways in which one formula may be an op, and of the values that an input may be.
 MAX_MATCHES = 6
 MAX_CHOICES = 16
-NO_SAVING = "the op of the library would save no GM bytes; name it in `specs` to have it"
+NO_SAVING = "ops of the library that would save no GM bytes; name them in `specs` to have them"
 
 
 @dataclass(eq=False)
@@ -168,8 +168,12 @@ class Finder:
             reason = "there are too many ways to read the formula"
         elif not matched and matcher.obstacle is not None:
             wanted, found = matcher.obstacle
+            if matcher.agreed < 2:
+                return  # one operator of the formula that is also in the op says nothing
             at = place_of(found.value) if found.value is not None else "a step"
-            reason = f"{_shown(wanted)} expected, {at} is {_shown(found)}"
+            reason = f"{_shown(wanted, loose=True)} expected, {at} is {_shown(found)}"
+            if _head(wanted) == _head(found):
+                reason = f"{at} has the same operator, but not on values that the op could read"
         elif matched and not reason:
             reason = "an input of the op is no tensor of the model"
         if reason and share >= 0.5:
@@ -331,27 +335,38 @@ def _weight(reason: str) -> int:
     return max((i + 1 for i, text in enumerate(order) if text in reason), default=0)
 
 
-def _shown(term: Term) -> str:
-    """Return what a term is, in one word or two."""
+def _head(term: Term) -> tuple[Any, ...]:
+    """Return what two terms have in common that differ in their operands only."""
+    bare = term.bare()
+    return (bare.kind, bare.op, len(bare.children), sorted(bare.powers))
+
+
+def _shown(term: Term, *, loose: bool = False) -> str:
+    """Return what a term is, in one word or two; ``loose``: its numbers may stand for others."""
     bare = term.bare()
     if bare.kind == "leaf":
         return f"input '{bare.op}'" if bare.op else "a value of another kind"
     if bare.kind == "const":
         return f"{bare.number:g}"
     if bare.kind in (SUM, PRODUCT):
-        return _operands_text(bare)
+        return _operands_text(bare, loose)
     return bare.op
 
 
-def _operands_text(term: Term) -> str:
-    """Return a sum or product with its numbers: ``a sum of 2 values (1, -1) and 3``."""
+def _operands_text(term: Term, loose: bool) -> str:
+    """Return a sum or product with its numbers: ``a sum of 2 values (1, -1) and 3``.
+
+    In a pattern a number that no one writes stands for an attr or a size: any would do.
+    """
     count = len(term.children)
     text = f"a {term.kind} of {count} value{'s' if count > 1 else ''}"
     if any(p != 1 for p in term.powers):
         numbers = ", ".join(f"{p:g}" for p in term.powers)
         text += f" with {'factors' if term.kind == SUM else 'exponents'} {numbers}"
-    plain = 0 if term.kind == SUM else 1
-    return text if term.number == plain else f"{text} and {term.number:g}"
+    if term.number == (0 if term.kind == SUM else 1):
+        return text
+    written = not loose or float(2 * term.number).is_integer()
+    return f"{text} and {term.number:g}" if written else f"{text} and a number"
 
 
 def _shapes_text(shapes: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from msopgen_wrap.fusion.epilogues import epilogues
 from msopgen_wrap.fusion.finder import Finder, NearMiss, Site
 from msopgen_wrap.fusion.in_place import put_back, with_reuse, without_writes
 from msopgen_wrap.fusion.memory import memory_lines
-from msopgen_wrap.fusion.model_trace import ModelGraph, traced_model
+from msopgen_wrap.fusion.model_trace import ModelGraph, failing, own_failure, traced_model
 from msopgen_wrap.fusion.packages import OpSource, searched
 from msopgen_wrap.fusion.regions import moved_bytes, place_of
 from msopgen_wrap.fusion.report import FusionReport, fused_call, nearest
@@ -212,6 +212,20 @@ class FusedModule(torch.nn.Module):
 
     def _fused(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> FusedGraph:
         original = traced_model(self.original, args, kwargs)
+        try:
+            return self._made(original, args, kwargs)
+        except OpgenError:
+            raise
+        except Exception as error:
+            # What tracing lets pass, such as dtypes that a kernel of PyTorch refuses.
+            own = own_failure(self.original, args, kwargs)
+            if own is None:
+                raise
+            raise OpgenError(failing(own)) from error
+
+    def _made(
+        self, original: ModelGraph, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> FusedGraph:
         arguments = original.arguments(self.original, pytree.tree_leaves((args, kwargs)))
         module, report = fused_graph(original, self.__dict__["_source"], arguments)
         folding: Folding | None = self.__dict__["_folding"]

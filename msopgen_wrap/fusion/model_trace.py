@@ -81,15 +81,16 @@ def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> M
     """
     from torch.export.graph_signature import InputKind, OutputKind
 
+    refuse_lazy(model)
     try:
         with warnings.catch_warnings(), quiet_attempts(), _quiet_export():
             warnings.simplefilter("ignore")
             program = torch.export.export(model, args, kwargs, strict=False)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         own = (
-            None if isinstance(model, torch.jit.ScriptModule) else _own_failure(model, args, kwargs)
+            None if isinstance(model, torch.jit.ScriptModule) else own_failure(model, args, kwargs)
         )
-        raise OpgenError(untraceable(error) if own is None else _failing(own)) from error
+        raise OpgenError(untraceable(error) if own is None else failing(own)) from error
     kinds = {
         InputKind.PARAMETER: "parameter",
         InputKind.BUFFER: "buffer",
@@ -110,6 +111,7 @@ def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> M
             raise OpgenError(_unsupported(f"a result of kind {result.kind.name}"))
     spec = program.call_spec.out_spec
     _without_assertions(program.graph_module)
+    refuse_sparse(program.graph_module.graph)
     return ModelGraph(program.graph_module, sources, dict(program.constants), spec)
 
 
@@ -121,21 +123,50 @@ def _without_assertions(module: Any) -> None:
     module.recompile()
 
 
+def refuse_lazy(model: Any) -> None:
+    """Refuse a model whose parameters have no shape yet.
+
+    Raises:
+        OpgenError: OPG740.
+    """
+    if any(torch.nn.parameter.is_lazy(p) for p in (*model.parameters(), *model.buffers())):
+        raise OpgenError(
+            Diagnostic(
+                "OPG740",
+                "the model has lazy parameters that have no shape yet",
+                why="a first call of the model gives them shapes",
+                fix="call model(*inputs) once before",
+            )
+        )
+
+
+def refuse_sparse(graph: Any) -> None:
+    """Refuse a graph with tensors that have no strides: ops read and write dense memory.
+
+    Raises:
+        OpgenError: OPG740.
+    """
+    for node in graph.nodes:
+        for value in torch.utils._pytree.tree_leaves(node.meta.get("val")):
+            if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+                raise OpgenError(_unsupported(f"a tensor '{node.name}' in layout {value.layout}"))
+
+
 def _unsupported(what: str) -> Diagnostic:
     return Diagnostic(
         "OPG740",
         f"the traced model has {what}",
-        why="fuse runs graphs of tensors, parameters and buffers",
-        fix="fuse the part of the model that works on tensors",
+        why="fuse runs graphs of dense tensors, parameters and buffers",
+        fix="fuse the part of the model that works on dense tensors",
     )
 
 
-def untraceable(error: Exception) -> Diagnostic:
+def untraceable(error: BaseException) -> Diagnostic:
     """Return OPG740 for what ``torch.export`` raised: where in the model, and what to do."""
     text = next((row.strip() for row in str(error).splitlines() if row.strip()), "")
     text = text or type(error).__name__
     frame = _users_frame(error)
-    where = Location(frame.filename, frame.lineno or 0, 1) if frame else Location()
+    where = frame_place(frame, frame.filename) if frame else Location()
     name = type(error).__name__
     if "DataDependent" in name or "GuardOnData" in name or "data-dependent" in text:
         why = "the graph is recorded without values: Python can neither read nor branch on them"
@@ -152,17 +183,18 @@ def untraceable(error: Exception) -> Diagnostic:
     return Diagnostic("OPG740", f"the model cannot be traced: {text[:300]}", where, why, fix)
 
 
-def _own_failure(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+def own_failure(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException | None:
     """Return what the model itself raises on its inputs, outside of any trace."""
     from torch.utils import _pytree as pytree
 
-    copies = pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), (args, kwargs))
-    buffers = [(b, b.detach().clone()) for b in model.buffers()]
+    buffers: list[tuple[Any, Any]] = []
     try:
+        copies = pytree.tree_map_only(torch.Tensor, lambda x: x.detach().clone(), (args, kwargs))
+        buffers = [(b, b.detach().clone()) for b in model.buffers()]
         with warnings.catch_warnings(), torch.no_grad(), torch.random.fork_rng(devices=[]):
             warnings.simplefilter("ignore")
             model(*copies[0], **copies[1])
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return error
     finally:
         with torch.no_grad():
@@ -171,17 +203,32 @@ def _own_failure(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> E
     return None
 
 
-def _failing(error: Exception) -> Diagnostic:
+def failing(error: BaseException) -> Diagnostic:
     """Return OPG740 for a model that its example inputs do not suit, with its own line."""
-    text = next((row.strip() for row in str(error).splitlines() if row.strip()), "")
     frame = _users_frame(error)
     return Diagnostic(
         "OPG740",
-        f"the model fails on the example inputs: {type(error).__name__}: {text[:300]}",
-        Location(frame.filename, frame.lineno or 0, 1) if frame else Location(),
+        f"the model fails on the example inputs: {said_by(error)}",
+        frame_place(frame, frame.filename) if frame else Location(),
         "it is recorded on them",
         "give inputs with which model(*inputs) works: fuse(model, (x, y))",
     )
+
+
+def said_by(error: BaseException) -> str:
+    """Return kind and first line of an error."""
+    text = next((row.strip() for row in str(error).splitlines() if row.strip()), "")
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
+
+
+def frame_place(frame: traceback.FrameSummary, file: str) -> Location:
+    """Return where a frame of a traceback was; the expression where Python knows it (3.11)."""
+    start, end = getattr(frame, "colno", None), getattr(frame, "end_colno", None)
+    one_line = getattr(frame, "end_lineno", None) == frame.lineno
+    if start is None or end is None:
+        return Location(file, frame.lineno or 0, 1)
+    length = max(1, end - start) if one_line else 1
+    return Location(file, frame.lineno or 0, start + 1, length)
 
 
 def _users_frame(error: BaseException | None) -> traceback.FrameSummary | None:

@@ -8,7 +8,7 @@ import importlib.util
 import json
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -77,6 +77,15 @@ def op_source(specs: Any, ops: str | ModuleType | None) -> OpSource:
     vendor = None
     if ops is not None:
         package = _imported(ops) if isinstance(ops, str) else ops
+        if not isinstance(package, ModuleType):
+            raise OpgenError(
+                Diagnostic(
+                    "OPG742",
+                    f"`ops` is of type {type(ops).__name__}",
+                    why="it is a vendor's package, or the name of one",
+                    fix="fuse(model, example, ops='acme')",
+                )
+            )
         vendor = package.__name__
         if specs is None:
             specs = _specs_of(package)
@@ -88,7 +97,7 @@ def op_source(specs: Any, ops: str | ModuleType | None) -> OpSource:
 
 
 def _loaded(given: Any) -> list[OpSpec]:
-    items = [given] if isinstance(given, (OpSpec, str, Path)) else list(given)
+    items = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     found: list[OpSpec] = []
     for item in items:
         if isinstance(item, OpSpec):
@@ -98,13 +107,15 @@ def _loaded(given: Any) -> list[OpSpec]:
             if result.spec is None:
                 raise OpgenError([d for d in result.diagnostics if d.severity == "error"])
             found.append(result.spec)
-        elif isinstance(item, (str, Path)):
+        elif isinstance(item, (str, Path)) and str(item):
             found += load_specs([item])
         else:
             raise OpgenError(
                 Diagnostic(
                     "OPG742",
-                    f"{type(item).__name__} is no spec",
+                    "an empty text is no spec"
+                    if isinstance(item, str)
+                    else f"{type(item).__name__} is no spec",
                     why="specs are OpSpec objects, paths, or texts in YAML",
                     fix="fuse(model, example, specs=['my_op.yaml'])",
                 )

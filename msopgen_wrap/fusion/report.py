@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from msopgen_wrap.fusion.batch_norm import FoldedNorm
-from msopgen_wrap.fusion.finder import NearMiss, Site
+from msopgen_wrap.fusion.finder import NO_SAVING, NearMiss, Site
 from msopgen_wrap.fusion.regions import line_of, module_of
 from msopgen_wrap.fusion.verification import Agreement
 
@@ -37,6 +37,13 @@ class FusedCall:
     attrs: dict[str, Any]
     bytes_before: int
     bytes_after: int
+
+    @property
+    def text(self) -> str:
+        """Return the op with its variant and the attrs that this does not say."""
+        attrs = [f"{k}={v}" for k, v in self.attrs.items()]
+        further = ", ".join(a for a in attrs if a not in self.op)
+        return f"{self.op}({further})" if further or self.op.isidentifier() else self.op
 
 
 @dataclass
@@ -76,8 +83,7 @@ class FusionReport:
         rows = [f"{len(self.fused)} op calls in place of parts of the model"]
         for call in self.fused:
             where = ", ".join(p for p in (call.module, call.line) if p)
-            attrs = ", ".join(f"{k}={v}" for k, v in call.attrs.items())
-            rows.append(f"  {call.op}({attrs})" + (f"  at {where}" if where else ""))
+            rows.append(f"  {call.text}" + (f"  at {where}" if where else ""))
             rows.append(
                 f"    for {', '.join(call.replaced)}: "
                 f"{size_text(call.bytes_before)} -> {size_text(call.bytes_after)}"
@@ -95,10 +101,17 @@ class FusionReport:
                 f"{size_text(self.bytes_after)} (each node reads its inputs, writes its outputs)"
             )
         rows += self.memory
-        for near in self.left[:MAX_LINES]:
+        # What the library has and would save nothing is most of it, and one line says all.
+        useless = [near for near in self.left if near.reason == NO_SAVING]
+        told = [near for near in self.left if near.reason != NO_SAVING]
+        for near in told[:MAX_LINES]:
             rows.append(f"  left: {near.op} at {near.place}: {near.reason}")
-        if len(self.left) > MAX_LINES:
-            rows.append(f"  {len(self.left) - MAX_LINES} more in the attribute 'left'")
+        if len(told) > MAX_LINES:
+            rows.append(f"  {len(told) - MAX_LINES} more in the attribute 'left'")
+        if useless:
+            names = ", ".join(dict.fromkeys(near.op for near in useless))
+            places = len({near.place for near in useless})
+            rows.append(f"  left at {places} place(s): {NO_SAVING}: {names}")
         for op, reason in self.skipped.items():
             rows.append(f"  not searched for: {op}: {reason}")
         for found in self.agreements:

@@ -25,7 +25,7 @@ from pathlib import Path
 import jinja2
 
 from msopgen_wrap.build.toolchain import machine_name
-from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, output_folder
 from msopgen_wrap.manifest import ProjectTree
 from msopgen_wrap.package.layout import VendorTree, fill_vendor_tree, package_stamps
 from msopgen_wrap.project.cann_project import compute_units, render_install_scripts
@@ -178,7 +178,7 @@ def build_cpu_package(
     Raises:
         OpgenError: a source does not compile, or there is no compiler.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    output_folder(out)
     with tempfile.TemporaryDirectory(prefix=".opgen_build_", dir=out) as tmp:
         root = Path(tmp)
         vendor_dir = root / "packages" / "vendors" / project.vendor

@@ -7,6 +7,7 @@ from dataclasses import replace
 from msopgen_wrap.spec import checks
 from msopgen_wrap.spec.attrs import read_attrs
 from msopgen_wrap.spec.cases import read_cases, read_tolerance
+from msopgen_wrap.spec.derivatives import steps_without_derivative
 from msopgen_wrap.spec.dtype_lists import resolve_dtypes
 from msopgen_wrap.spec.findings import listed, suggestion
 from msopgen_wrap.spec.gradient import gradient_problem
@@ -257,7 +258,7 @@ class SpecBuilder:
                 if spec.compute is None
                 else "an in-place op overwrites what the gradient needs"
                 if any(p.inplace for p in spec.outputs)
-                else "no input and output are both floating point"
+                else "no input and output are both floating point" + self._ending(spec)
             )
             self.findings.error(
                 "OPG050", "backward cannot be derived", node.location, why, "write 'backward: none'"
@@ -270,6 +271,9 @@ class SpecBuilder:
         node = self.root.get("save")
         if node is None or self.findings.has_errors:
             return spec
+        for item in self.reader.items(node):
+            if not isinstance(item, Scalar):
+                self.reader.wrong_kind(item, "an entry of 'save'", "the name of an output")
         names = scalar_names(self.reader.items(node))
         return replace(spec, save=check_saved(spec, names, node, self.findings))
 
@@ -285,8 +289,21 @@ class SpecBuilder:
         """
         node = self.root.get("backward")
         why, fix = gradient_problem(spec)
+        ending = "" if why or spec.written else self._ending(spec)
+        if ending:
+            why, fix = f"compute has no derivative{ending}", "write 'backward: none'"
         if why and node is not None:
             self.findings.error("OPG050", "backward cannot be a kernel", node.location, why, fix)
+
+    @staticmethod
+    def _ending(spec: OpSpec) -> str:
+        """Return the operations behind which compute has no derivative, as the end of a text."""
+        if spec.compute is None:
+            return ""
+        floats = [p.name for p in spec.inputs if any("float" in d for d in p.dtypes)]
+        names = [p.name for p in spec.outputs]
+        steps = steps_without_derivative(spec.compute, floats, names)
+        return f": what {listed(steps)} gives has none" if steps else ""
 
     def cases(self, spec: OpSpec) -> list[Case]:
         node = self.root.get("cases")

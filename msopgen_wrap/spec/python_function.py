@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec.builder import SpecBuilder
-from msopgen_wrap.spec.findings import Findings
+from msopgen_wrap.spec.findings import Findings, suggestion
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.names import camel_case
 from msopgen_wrap.spec.python_annotations import TENSOR, Annotation, AnnotationReader, last_word
@@ -25,7 +25,10 @@ from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence, parse_
 from msopgen_wrap.spec.yaml_text import spec_yaml
 
 # Arguments of the decorator; ``name`` is the key ``op`` of a spec.
-ARGUMENTS = ("name", "doc", "kernel", "tiling", "backward", "tolerance", "soc", "cases", "version")
+ARGUMENTS = (
+    *("name", "doc", "kernel", "tiling", "backward", "save"),
+    *("tolerance", "soc", "cases", "version"),
+)
 _DTYPES = re.compile(r"\s*[A-Za-z_]\w*\s*(,\s*[A-Za-z_]\w*\s*)*")
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*")
 Entry = tuple[Scalar, Node]
@@ -176,6 +179,7 @@ class _FunctionReader:
                     f"@op has no argument '{keyword.arg or '**'}'",
                     keyword,
                     why=f"arguments: {', '.join(ARGUMENTS)}",
+                    fix=suggestion(keyword.arg or "", ARGUMENTS),
                 )
                 continue
             value = self.values.node(keyword.value, f"'{keyword.arg}' of @op")

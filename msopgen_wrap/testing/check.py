@@ -117,6 +117,7 @@ def make_subject(
     from msopgen_wrap.testing.samples import make_samples
     from msopgen_wrap.testing.subject import Subject
 
+    _refuse_arguments(op, attrs, mutates)
     place, allowed = device_of(device), tolerance_of(tolerance)
     if reference is not None and not callable(reference):
         raise OpgenError(
@@ -157,6 +158,37 @@ def make_subject(
         explicit,
         _call_text(attrs, device, tolerance, mutates),
     )
+
+
+def _refuse_arguments(op: Any, attrs: Any, mutates: Any) -> None:
+    """Refuse arguments of the wrong kind (OPG721, OPG722) before anything is run."""
+    if not callable(op) and not isinstance(op, (str, Path, OpSpec)):
+        raise OpgenError(
+            Diagnostic(
+                "OPG722",
+                f"what is to be checked is of type {type(op).__name__}",
+                why="check_op calls a function, or builds the op of a spec or a project",
+                fix="check_op(my_op, reference, shapes=[((3, 4),)]), or check_op('my_op.yaml')",
+            )
+        )
+    if isinstance(attrs, (str, bytes)) or not isinstance(attrs, (Mapping, Sequence)):
+        raise OpgenError(
+            Diagnostic(
+                "OPG721",
+                f"attrs cannot be read: {attrs!r}",
+                why="they are further arguments, by name (a mapping) or by position (a sequence)",
+                fix="attrs={'eps': 1e-5}",
+            )
+        )
+    if not isinstance(mutates, Collection) or not all(isinstance(i, int) for i in mutates):
+        raise OpgenError(
+            Diagnostic(
+                "OPG721",
+                f"mutates cannot be read: {mutates!r}",
+                why="it holds positions of arguments, counted from 0",
+                fix="mutates=[0]",
+            )
+        )
 
 
 def run_checks(subject: Subject, names: Sequence[str]) -> OpReport:
@@ -254,6 +286,9 @@ def tolerance_of(value: Any) -> Tolerance | None:
         made = Tolerance(**fields)
         if made.rule not in (None, "relative", "mixed"):
             raise ValueError(f"rule {made.rule!r}")
+        for key, bound in fields.items():
+            if key != "rule" and not _is_bound(bound):
+                raise ValueError(f"{key} is {bound!r}")
     except (TypeError, ValueError) as error:
         raise OpgenError(
             Diagnostic(
@@ -264,6 +299,12 @@ def tolerance_of(value: Any) -> Tolerance | None:
             )
         ) from error
     return made
+
+
+def _is_bound(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    )
 
 
 def _call_text(attrs: Any, device: Any, tolerance: Any, mutates: Sequence[int]) -> str:

@@ -70,8 +70,13 @@ class OpUnderTest:
 
         Raises:
             TypeError: it returned something else.
+            RuntimeError: it wanted to end the program.
         """
-        return results(self.function(*args, **kwargs), args, self.mutates)
+        try:
+            returned = self.function(*args, **kwargs)
+        except SystemExit as error:
+            raise RuntimeError(f"it ends the program: SystemExit({error.code!r})") from error
+        return results(returned, args, self.mutates)
 
 
 def results(value: Any, args: Sequence[Any], mutates: frozenset[int]) -> list[torch.Tensor]:

@@ -204,7 +204,18 @@ def _draw(part: Any, dtype: torch.dtype, generator: torch.Generator) -> Any:
         return part
     wanted = part if isinstance(part, Input) else Input(tuple(part))
     own = dtype if wanted.dtype is None else dtype_of(wanted.dtype)
-    return draw(wanted.shape, own, generator, wanted.low, wanted.high)
+    try:
+        return draw(wanted.shape, own, generator, wanted.low, wanted.high)
+    except (RuntimeError, TypeError, ValueError, OverflowError, MemoryError) as error:
+        text = next(iter(str(error).splitlines()), "") or type(error).__name__
+        raise OpgenError(
+            Diagnostic(
+                "OPG721",
+                f"an input cannot be drawn: {_part_text(part)} in {own}: {text}",
+                why="it has to fit into memory, and its range has to hold a number of the dtype",
+                fix="a smaller shape, or Input(shape, dtype, low=0, high=3)",
+            )
+        ) from error
 
 
 def draw(

@@ -14,7 +14,7 @@ from typing import Any
 
 from msopgen_wrap.build import cache
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.manifest import MANIFEST, read_manifest
+from msopgen_wrap.manifest import MANIFEST, read_manifest, refuse_extension
 from msopgen_wrap.package.layout import build_local_vendor
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.run.cached_specs import kit_hash, known_grid
@@ -22,7 +22,9 @@ from msopgen_wrap.run.case_runner import tolerance_of
 from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import make_inputs
 from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.spec.attrs import attr_problem
 from msopgen_wrap.spec.compute_runner import compile_compute
+from msopgen_wrap.spec.findings import suggestion
 from msopgen_wrap.spec.loader import load_specs, with_gradients
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.testing.samples import Sample, dtype_of, map_tensors, tensors
@@ -107,7 +109,7 @@ class Target:
                 cases = _representative(spec, known_grid(spec))
         else:
             cases = [TestCase(0, _by_name(spec, entry)) for entry in shapes]
-        own = dict(attrs) if isinstance(attrs, Mapping) else {}
+        own = _given_attrs(spec, attrs)
         defaults = {a.name: a.default for a in spec.attrs if not a.required}
         found = []
         for combo in combos:
@@ -144,6 +146,43 @@ class Target:
             f"check_op({self.text}, shapes=[{sample.shapes}], dtypes=[{sample.dtype}]{attrs}, "
             f"checks=[{check!r}]).raise_if_failed()"
         )
+
+
+def _given_attrs(spec: OpSpec, attrs: Any) -> dict[str, Any]:
+    """Return the attrs that a user gives an op of a spec.
+
+    Raises:
+        OpgenError: OPG721: by position, an attr that the op does not have, or a value outside.
+    """
+    known = {a.name: a for a in spec.attrs}
+    listed = ", ".join(known) or "none"
+    why, fix = f"attrs of {spec.op}: {listed}", ""
+    problem = "" if isinstance(attrs, Mapping) or not attrs else "they are given by name"
+    own = dict(attrs) if isinstance(attrs, Mapping) else {}
+    for name, value in own.items():
+        if name not in known:
+            problem, fix = f"there is no '{name}'", suggestion(str(name), known)
+        elif not _of_type(value, known[name].type):
+            problem = f"'{name}' is of type {known[name].type}, not {value!r}"
+        else:
+            problem = problem or attr_problem(known[name], value)
+    if problem:
+        what = f"attrs of {spec.op} cannot be read: {problem}"
+        raise OpgenError(Diagnostic("OPG721", what, Location(spec.path), why, fix))
+    return own
+
+
+def _of_type(value: Any, kind: str) -> bool:
+    """Whether a value in Python can be an attr of a type of a spec."""
+    if kind.startswith("list_"):
+        inner = kind.removeprefix("list_")
+        return isinstance(value, (list, tuple)) and all(_of_type(v, inner) for v in value)
+    if kind == "dtype":
+        return isinstance(value, (str, torch.dtype))
+    if kind in ("int", "float") and isinstance(value, bool):
+        return False
+    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "bool": (bool,)}
+    return isinstance(value, kinds.get(kind, (str,)))
 
 
 def _listed(dtypes: Any) -> Sequence[Any]:
@@ -255,6 +294,7 @@ def load_target(given: str | Path | OpSpec, name: str) -> Target:
                 fix="opgen new SPEC.yaml -o DIR makes one",
             )
         )
+    refuse_extension(path, manifest)
     specs = load_specs([path / spec for spec in manifest.specs])
     spec = _chosen(specs, name, path)
     text = repr(str(path)) + (f", name={name!r}" if name else "")
