@@ -215,18 +215,18 @@ class RowOrder {
         AscendC::Select(keys, numbers, other, kDescending ? kInf : -kInf,
                         AscendC::SELMODE::VSEL_TENSOR_SCALAR_MODE, all);
         VectorBarrier();
-        const LocalTensor<int32_t> marked =
-            pair_.free[tileLength_].template ReinterpretCast<int32_t>();
-        if (TakeMarked(marked, AllPositions(), numbers, all) == all) {
-            return;
-        }
-        marked_ = true;
         // 0 for numbers, -kMark for NaN
+        const LocalTensor<float> found = pair_.free[tileLength_];
         AscendC::Duplicate(other, 0.0f, all);
         VectorBarrier();
         AscendC::Select(other, numbers, other, static_cast<float>(-kMark),
                         AscendC::SELMODE::VSEL_TENSOR_SCALAR_MODE, all);
         VectorBarrier();
+        marked_ = Smallest(found, other, all) < 0.0f;
+        if (!marked_) {
+            return;
+        }
+        const LocalTensor<int32_t> marked = found.template ReinterpretCast<int32_t>();
         AscendC::Cast(marked, other, RoundMode::CAST_RINT, all);
         VectorBarrier();
         AscendC::Add(marked, marked, AllPositions(), all);
@@ -367,19 +367,22 @@ class RowOrder {
         const LocalTensor<int32_t> words = scratch.template ReinterpretCast<int32_t>();
         const LocalTensor<int32_t> others =
             pair_.free[tileLength_ + at].template ReinterpretCast<int32_t>();
-        const uint32_t compared = (length + kComparedAtOnce - 1) / kComparedAtOnce * kComparedAtOnce;
-        AscendC::Duplicate(scratch, 0.0f, compared);
-        VectorBarrier();
+        const LocalTensor<float> found = pair_.free[tileLength_ + at];
+        const uint32_t compared =
+            (length + kComparedAtOnce - 1) / kComparedAtOnce * kComparedAtOnce;
+        if (compared > length) {
+            AscendC::Duplicate(scratch, 0.0f, compared);
+            VectorBarrier();
+        }
         AscendC::Cast(scratch, positions, RoundMode::CAST_RINT, length);
         VectorBarrier();
-        AscendC::CompareScalar(Mask(0), scratch, 0.0f, AscendC::CMPMODE::GE, compared);
-        AscendC::CompareScalar(Mask(1), scratch, 0.0f, AscendC::CMPMODE::LT, compared);
-        VectorBarrier();
-        const uint32_t numbers = TakeMarked(scratch, values, Mask(0), length);
-        VectorBarrier();
-        if (numbers == length) {
-            return numbers;
+        if (Smallest(found, scratch, length) >= 0.0f) {
+            return length;
         }
+        AscendC::CompareScalar(Mask(0), scratch, 0.0f, AscendC::CMPMODE::GE, compared);
+        VectorBarrier();
+        const uint32_t numbers = TakeMarked(found, values, Mask(0), length);
+        VectorBarrier();
         if (numbers == 0) {
             AscendC::Duplicate(values, kNan, length);
             AscendC::Adds(positions, positions, kMark, length);
@@ -387,15 +390,16 @@ class RowOrder {
             return numbers;
         }
         const uint32_t before = kDescending ? length - numbers : numbers;
+        AscendC::CompareScalar(Mask(1), scratch, 0.0f, AscendC::CMPMODE::LT, compared);
         ShiftOffsets(before, length);
         if constexpr (kDescending) {
-            AscendC::Gather(values, scratch, Offsets(), 0, length);
+            AscendC::Gather(values, found, Offsets(), 0, length);
             VectorBarrier();
             AscendC::Duplicate(values, kNan, before);
         } else {
             AscendC::Duplicate(values, kNan, length);
             VectorBarrier();
-            CopyWords(values, scratch, before);
+            CopyWords(values, found, before);
         }
         VectorBarrier();
         TakeMarked(words, positions, Mask(0), length);
@@ -410,6 +414,16 @@ class RowOrder {
         AscendC::CreateVecIndex(AllPositions(), static_cast<int32_t>(0), length);
         VectorBarrier();
         return numbers;
+    }
+    // The smallest of some numbers; `scratch` holds as many.
+    __aicore__ inline float Smallest(const LocalTensor<float>& scratch,
+                                     const LocalTensor<float>& numbers, uint32_t count) {
+        constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
+        AscendC::ReduceMin(scratch, numbers, scratch[kLanes], static_cast<int32_t>(count));
+        Order<AscendC::HardEvent::V_S>();
+        const float smallest = scratch.GetValue(0);
+        Order<AscendC::HardEvent::S_V>();
+        return smallest;
     }
     __aicore__ inline LocalTensor<uint32_t> Offsets() {
         return positionsBuf_.template Get<uint32_t>();
