@@ -19,6 +19,18 @@ namespace opgen {
 // or that in the middle of what is no NaN.
 enum class OrderPick : uint32_t { kFirst, kChosen, kMedian, kNanMedian };
 
+// Where the results of a row begin that has so many numbers, NaN behind them.
+template <OrderPick kPick>
+__aicore__ inline uint32_t PlaceOf(uint32_t numbers, uint32_t length, uint32_t first) {
+    if constexpr (kPick == OrderPick::kMedian) {
+        return numbers < length ? numbers : (length - 1) / 2;
+    } else if constexpr (kPick == OrderPick::kNanMedian) {
+        return numbers > 0 ? (numbers - 1) / 2 : 0;
+    } else {
+        return first;
+    }
+}
+
 // The rows of a call, and those of a tile.
 struct OrderTiles {
     template <typename Tiling>
@@ -37,6 +49,13 @@ struct OrderTiles {
         row = tile * tileRows_;
         const uint64_t left = allRows_ - row;
         rows = static_cast<uint32_t>(left < tileRows_ ? left : tileRows_);
+    }
+
+    // A part of a row as a tile of its own.
+    __aicore__ inline void SeekRun(uint32_t elements) {
+        length = elements;
+        rows = 1;
+        pitch = (elements + kSortedAtOnce - 1) / kSortedAtOnce * kSortedAtOnce;
     }
 
     uint32_t length = 0;  // elements of a row
@@ -90,6 +109,8 @@ class RowOrder {
     static constexpr bool kNans =
         Same<T, float>::value || Same<T, half>::value || Same<T, bfloat16_t>::value;
     using Value = typename Choose<kWide, int32_t, float>::Type;
+    // A marked position is that much smaller.
+    static constexpr int32_t kMark = 1 << 30;
 
     template <typename Tiling>
     __aicore__ inline void Init(const Tiling& tiling, AscendC::TPipe* pipe) {
@@ -103,6 +124,7 @@ class RowOrder {
         if constexpr (kNans) {
             pipe->InitBuffer(masksBuf_, tileLength_ / 4);
         }
+        SetPair();
         CountPositions(tiling.pitch);
         if constexpr (kPick != OrderPick::kFirst) {
             pipe->InitBuffer(chosenBuf_, Bytes<int32_t>(tiling.resultPitch));
@@ -114,15 +136,60 @@ class RowOrder {
     }
     // Sort the rows of a tile, loaded `pitch` elements apart.
     __aicore__ inline void Sort(const OrderTiles& tiles, const LocalTensor<T>& elements) {
-        pair_.free = recordsBuf_.template GetWithOffset<float>(kRecordWords * tileLength_, 0);
-        pair_.records = recordsBuf_.template GetWithOffset<float>(
-            kRecordWords * tileLength_, kRecordWords * Bytes<float>(tileLength_));
+        SetPair();
         if constexpr (kWide) {
             SortWide(tiles, elements);
         } else {
             SortKeys(tiles, elements);
         }
         Stage(tiles);
+    }
+    // Sort a part of a row that begins at an element `base` of it, and keep records; returns how
+    // many elements are NaN: their positions are marked.
+    __aicore__ inline uint32_t SortRun(const OrderTiles& run, const LocalTensor<T>& elements,
+                                       uint32_t base) {
+        static_assert(!kWide, "records have one key of 32 bits");
+        base_ = base;
+        SetPair();
+        SortKeys(run, elements);
+        return nans_;
+    }
+    // Records that SortRun has left, and as much room.
+    __aicore__ inline const RecordPair& Pair() const { return pair_; }
+    // Of `count` values in order, marked positions behind them: bring numbers, with their positions
+    // behind them, to `numbers`, and leave NaN; returns how many numbers there are.
+    __aicore__ inline uint32_t PartNans(const LocalTensor<float>& values,
+                                        const LocalTensor<float>& numbers, uint32_t count) {
+        const LocalTensor<int32_t> positions =
+            values[tileLength_].template ReinterpretCast<int32_t>();
+        const LocalTensor<int32_t> others =
+            numbers[tileLength_].template ReinterpretCast<int32_t>();
+        const LocalTensor<float> marks = numbers[tileLength_];
+        const uint32_t compared = (count + kComparedAtOnce - 1) / kComparedAtOnce * kComparedAtOnce;
+        if (compared > count) {
+            AscendC::Duplicate(marks, 0.0f, compared);
+            VectorBarrier();
+        }
+        AscendC::Cast(marks, positions, RoundMode::CAST_RINT, count);
+        VectorBarrier();
+        AscendC::CompareScalar(Mask(0), marks, 0.0f, AscendC::CMPMODE::GE, compared);
+        VectorBarrier();
+        const uint32_t taken = TakeMarked(numbers, values, Mask(0), count);
+        if (taken < count) {
+            AscendC::CompareScalar(Mask(1), marks, 0.0f, AscendC::CMPMODE::LT, compared);
+        }
+        VectorBarrier();
+        TakeMarked(others, positions, Mask(0), count);
+        if (taken < count) {
+            const LocalTensor<int32_t> nans = values.template ReinterpretCast<int32_t>();
+            TakeMarked(nans, positions, Mask(1), count);
+            VectorBarrier();
+            AscendC::Adds(positions, nans, kMark, count - taken);
+            VectorBarrier();
+            AscendC::Duplicate(values, kNan, count - taken);
+        }
+        VectorBarrier();
+        return taken;
     }
     // The results, in rows `resultPitch` apart, as T and as positions of any integer type.
     __aicore__ inline void Values(const LocalTensor<T>& dst, uint32_t count) {
@@ -144,10 +211,13 @@ class RowOrder {
 
  private:
     static constexpr uint32_t kComparedAtOnce = 64;
-    // A marked position is that much smaller.
-    static constexpr int32_t kMark = 1 << 30;
     static constexpr float kSign = kDescending ? 1.0f : -1.0f;
 
+    __aicore__ inline void SetPair() {
+        pair_.free = recordsBuf_.template GetWithOffset<float>(kRecordWords * tileLength_, 0);
+        pair_.records = recordsBuf_.template GetWithOffset<float>(
+            kRecordWords * tileLength_, kRecordWords * Bytes<float>(tileLength_));
+    }
     __aicore__ inline LocalTensor<float> Staged(uint32_t part) {
         return pair_.records[part * tileLength_];
     }
@@ -186,6 +256,7 @@ class RowOrder {
             VectorBarrier();
         }
         marked_ = false;
+        nans_ = 0;
         LocalTensor<int32_t> positions = AllPositions();
         if constexpr (kNans) {
             MarkNans(keys, source, all, positions);
@@ -193,6 +264,12 @@ class RowOrder {
             AscendC::Muls(keys, source, kSign, all);
         }
         VectorBarrier();
+        if (base_ > 0) {
+            const LocalTensor<int32_t> moved =
+                pair_.free[tileLength_].template ReinterpretCast<int32_t>();
+            AscendC::Adds(moved, positions, static_cast<int32_t>(base_), all);
+            positions = moved;
+        }
         FillBehind(keys, -kInf, tiles.rows, tiles.length, tiles.pitch);
         VectorBarrier();
         SortRows(pair_, keys, positions.template ReinterpretCast<uint32_t>(), tiles.rows,
@@ -226,6 +303,7 @@ class RowOrder {
         if (!marked_) {
             return;
         }
+        nans_ = CountMarks(found, other, all);
         const LocalTensor<int32_t> marked = found.template ReinterpretCast<int32_t>();
         AscendC::Cast(marked, other, RoundMode::CAST_RINT, all);
         VectorBarrier();
@@ -321,7 +399,7 @@ class RowOrder {
             const uint32_t numbers =
                 marked_ ? MoveNans(row * tiles.pitch, tiles.length) : tiles.length;
             if constexpr (kPick != OrderPick::kFirst) {
-                ChooseResults(row, Place(numbers, tiles.length), tiles);
+                ChooseResults(row, PlaceOf<kPick>(numbers, tiles.length, first_), tiles);
             }
         }
         if constexpr (kPick != OrderPick::kFirst) {
@@ -337,16 +415,6 @@ class RowOrder {
             }
             VectorBarrier();
             pair_.Swap();
-        }
-    }
-    // Where the result of a row with so many numbers is.
-    __aicore__ inline uint32_t Place(uint32_t numbers, uint32_t length) const {
-        if constexpr (kPick == OrderPick::kMedian) {
-            return numbers < length ? numbers : (length - 1) / 2;
-        } else if constexpr (kPick == OrderPick::kNanMedian) {
-            return numbers > 0 ? (numbers - 1) / 2 : 0;
-        } else {
-            return first_;
         }
     }
     // Bring the results of a row, from a place on, to pair_.free.
@@ -425,6 +493,16 @@ class RowOrder {
         Order<AscendC::HardEvent::S_V>();
         return smallest;
     }
+    // How many of some numbers are -kMark; the others are 0.
+    __aicore__ inline uint32_t CountMarks(const LocalTensor<float>& scratch,
+                                          const LocalTensor<float>& numbers, uint32_t count) {
+        constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
+        AscendC::ReduceSum(scratch, numbers, scratch[kLanes], static_cast<int32_t>(count));
+        Order<AscendC::HardEvent::V_S>();
+        const float sum = scratch.GetValue(0);
+        Order<AscendC::HardEvent::S_V>();
+        return static_cast<uint32_t>(sum / static_cast<float>(-kMark));
+    }
     __aicore__ inline LocalTensor<uint32_t> Offsets() {
         return positionsBuf_.template Get<uint32_t>();
     }
@@ -447,6 +525,8 @@ class RowOrder {
     RecordPair pair_;
     uint32_t tileLength_ = 0;
     uint32_t first_ = 0;
+    uint32_t base_ = 0;
+    uint32_t nans_ = 0;
     bool marked_ = false;  // the tile has NaN
 };
 

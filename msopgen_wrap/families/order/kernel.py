@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.order.plan import OrderBody, OrderPlan
+from msopgen_wrap.families.order.plan import MODES, OrderBody, OrderPlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
@@ -36,13 +36,14 @@ def kernel_part(plan: OrderPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
     values = _values(plan, style)
     classes = render_block("order", _TEMPLATE, "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=False)
+    return KernelPart(classes, values["dispatch"], workspace=True)
 
 
 def _values(plan: OrderPlan, style: str) -> dict[str, Any]:
     branches = entry_branches(plan, plan.modes, "")
     for branch in branches:
-        branch["note"] = plan.variants[branch["variant"]].label()
+        if branch["mode"] == MODES["workspace"]:
+            branch["type"] = branch["type"].replace("<", "Workspace<", 1)
     return {
         **entry_values(plan.spec, style, branches),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],

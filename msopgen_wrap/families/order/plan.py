@@ -22,12 +22,15 @@ from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpP
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Program
 from msopgen_wrap.spec.model import OpSpec
 
-# The only mode, and the last digit of its tiling key.
-MODES = {"rows": 0}
+# How rows reach UB, and the last digit of the tiling key: as they lie in memory, or by way of the
+# workspace, where rows along any axis lie one behind the other.
+MODES = {"rows": 0, "workspace": 1}
 FLOATS = ("float16", "bfloat16", "float32")
 # Dtypes of which float32 holds every value, and those that are sorted by 16 bits at a time.
 NARROW = (*FLOATS, "int8", "uint8", "int16")
 WIDE = ("int32",)
+# Bytes of UB for numbers of runs, as opgen/order_runs.h has it.
+COUNT_BYTES = 2 * 128 * 32 + 32
 
 
 @dataclass
@@ -87,6 +90,7 @@ def plan_order(
         )
         for combo in combos:
             body.budgets[combo, "rows"] = budget(spec, call, combo)
+            body.budgets[combo, "workspace"] = workspace_budget(spec, call, combo)
         plan.bodies.append(body)
     if any(found != calls[0] for found in calls):
         cure = "make the axis and the number of results attrs without `allowed:`"
@@ -199,16 +203,27 @@ def budget(spec: OpSpec, call: OrderCall, combo: int) -> Budget:
         for name in (call.values, call.places)
         if name
     }
-    buffers = [
-        Buffer(f"{call.tensor}Queue", DTYPE_BYTES[given], 2),
-        Buffer("records", 16),
-        Buffer("positions", 4),
-    ]
-    if given in WIDE:
+    loaded = Buffer(f"{call.tensor}Queue", DTYPE_BYTES[given], 2)
+    return _budget(call, loaded, results, given in WIDE, given in FLOATS)
+
+
+def workspace_budget(spec: OpSpec, call: OrderCall, combo: int) -> Budget:
+    """Return the UB use of the step that sorts rows of the workspace, the largest of all."""
+    wide = spec.param(call.tensor).dtypes[combo] in WIDE
+    results = {"valuesQueue": 4, "positionsQueue": 4}
+    return _budget(call, Buffer("elementsQueue", 4), results, wide, not wide)
+
+
+def _budget(
+    call: OrderCall, loaded: Buffer, results: dict[str, int], wide: bool, nans: bool
+) -> Budget:
+    buffers = [loaded, Buffer("records", 16), Buffer("positions", 4)]
+    if wide:
         buffers.append(Buffer("elements", 4))
-    if given in FLOATS:
+    if nans:
         buffers.append(Buffer("masks", 0.25))
     buffers += [Buffer(name, 0, per_number=size) for name, size in results.items()]
     if call.chooses:
         buffers.append(Buffer("chosen", 0, per_number=4))
-    return Budget(tuple(buffers), SELECT_RESERVE if given in FLOATS else 0)
+    buffers.append(Buffer("counts", 0, fixed=COUNT_BYTES))
+    return Budget(tuple(buffers), SELECT_RESERVE if nans else 0)

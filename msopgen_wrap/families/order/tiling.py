@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.order.plan import OrderPlan
+from msopgen_wrap.families.order.plan import WIDE, OrderPlan
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
@@ -14,7 +14,7 @@ from msopgen_wrap.render.tiling import (
     tiling_text,
 )
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.schedule.plan import Budget
 from msopgen_wrap.templating import environment
 
 
@@ -35,9 +35,15 @@ def render_tiling(plan: OrderPlan, style: str) -> TilingText:
         field_row("uint32_t", "tileRows", 0, "rows of a tile"),
         field_row("uint32_t", "pitch", 0, "elements from one row of a tile to the next"),
         field_row("uint32_t", "resultPitch", 0, "results from one row of a tile to the next"),
-        field_row("uint32_t", "lanes", 0, "rows of a tile side by side in memory; 0: one by one"),
         field_row("uint32_t", "tileLength", 0, "elements that a tile has room for"),
         field_row("uint32_t", "resultLength", 0, "results that a tile has room for"),
+        field_row("uint32_t", "runLength", 0, "elements of a run of a long row; 0: UB holds rows"),
+        field_row("uint64_t", "keep", 0, "elements in order that the workspace has of a row"),
+        field_row("uint64_t", "recordsAt", 0, "bytes of the workspace before records"),
+        field_row("uint64_t", "mergedAt", 0, "before those that are merged"),
+        field_row("uint64_t", "nansAt", 0, "before the numbers of NaN"),
+        field_row("uint64_t", "valuesAt", 0, "before the values in order"),
+        field_row("uint64_t", "positionsAt", 0, "before their positions"),
     ]
     values = shared_values(spec, plan, style, {}, all_views=True)
     text = (
@@ -62,15 +68,19 @@ def _budgets(plan: OrderPlan) -> list[dict[str, Any]]:
     for body in plan.bodies:
         for combo in body.combos:
             need = body.budgets[combo, "rows"]
-            source = DTYPE_BYTES[spec.param(plan.call.tensor).dtypes[combo]]
-            numbers = (need.bytes_per_element, need.bytes_per_number)
+            workspace = body.budgets[combo, "workspace"]
             rows.append(
                 {
                     "dtypes": combo_dtypes(spec, combo),
                     "variant": body.variant,
-                    "bytes": ", ".join(f"{n:g}" for n in numbers),
-                    "reserved": need.fixed,
-                    "element": source,
+                    "bytes": _numbers(need),
+                    "workspace": _numbers(workspace),
+                    "reserved": max(need.fixed, workspace.fixed),
+                    "merges": str(spec.param(plan.call.tensor).dtypes[combo] not in WIDE).lower(),
                 }
             )
     return rows
+
+
+def _numbers(budget: Budget) -> str:
+    return f"{budget.bytes_per_element:g}, {budget.bytes_per_number:g}"
