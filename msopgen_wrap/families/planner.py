@@ -13,6 +13,7 @@ from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
 from msopgen_wrap.families.handwritten import Handwritten
 from msopgen_wrap.families.index import Index
+from msopgen_wrap.families.order import Order
 from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
@@ -34,6 +35,7 @@ FAMILIES: tuple[Family, ...] = (
     Contract(),
     Convolution(),
     Window(),
+    Order(),
     Row(),
     Foreach(),
     Elementwise(),

@@ -8,6 +8,7 @@ from typing import Any
 
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.index_decompositions import index_decompositions
+from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.torch_import import torch
 
@@ -200,6 +201,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(placement_decompositions())
     table.update(window_decompositions())
     table.update(index_decompositions())
+    table.update(order_decompositions())
     return table
 
 

@@ -11,6 +11,7 @@ from msopgen_wrap.run.float_accuracy import FloatComparison, first_index
 if TYPE_CHECKING:
     import torch
 
+    from msopgen_wrap.run.chosen_places import ChosenPlaces
     from msopgen_wrap.spec.model import Tolerance
 
 
@@ -28,6 +29,7 @@ class Comparison:
             ones are not, nothing is compared.
         allowance: gives the absolute errors that roundings explain (``Conditioning``); called only
             where an output would be refused.
+        places: what positions are positions of, where any of equal elements may be chosen.
     """
 
     def __init__(
@@ -39,8 +41,9 @@ class Comparison:
         quantised: bool = False,
         steps: torch.Tensor | None = None,
         allowance: Callable[[], torch.Tensor] | None = None,
+        places: ChosenPlaces | None = None,
     ) -> None:
-        self._golden = golden
+        self._golden, self._places = golden, places
         self._native = native
         self._tolerance = tolerance
         self._rule = rule_of(dtype.is_floating_point, tolerance, quantised)
@@ -60,6 +63,8 @@ class Comparison:
             return Accuracy(True, 0.0, 0.0, rule=self._rule)
         if self._floats is not None:
             return self._floats.accuracy(actual)
+        if self._places is not None:
+            return _compare_places(actual, golden, self._places, self._rule)
         return _compare_integers(actual, golden, self._native, self._rule, self._tolerance)
 
     def refuses_zeros(self, actual: torch.Tensor) -> bool:
@@ -86,6 +91,27 @@ def compare(
         native, tolerance, quantised: as for :class:`Comparison`.
     """
     return Comparison(golden, actual.dtype, native, tolerance, quantised).accuracy(actual)
+
+
+def _compare_places(
+    actual: torch.Tensor, golden: torch.Tensor, places: ChosenPlaces, rule: str
+) -> Accuracy:
+    """Judge positions of elements: those of equal elements are as good as the golden ones."""
+    others = int((actual != golden.to(actual.dtype)).sum())
+    if not others:
+        return Accuracy(True, 0.0, 0.0, rule=rule)
+    wrong = places.wrong(actual, golden)
+    count = int(wrong.sum())
+    if not count:
+        note = f"{others} of {actual.numel()} positions are those of other elements, equal to them"
+        return Accuracy(True, 0.0, 0.0, rule=rule, note=note)
+    where = first_index(wrong)
+    reason = (
+        f"{count} of {actual.numel()} positions have no element of the right value, or are there "
+        f"twice; first at {where}: got {actual[where].item()}, want {golden[where].item()} or one "
+        "of an equal element"
+    )
+    return Accuracy(False, 1.0, 1.0, reason, rule)
 
 
 def _compare_integers(

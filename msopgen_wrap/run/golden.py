@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.run.chosen_places import ChosenPlaces
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses
 from msopgen_wrap.run.op_case import TestCase
@@ -40,6 +41,7 @@ class Reference:
         constant: outputs made of no element of an input.
         steps: per output the result of ``KernelSteps``, in cases of extreme values only.
         conditioning: the errors that roundings explain; None where ``compute`` adds nothing up.
+        places: outputs that say where elements were found, any of equal ones.
     """
 
     golden: dict[str, Value]
@@ -48,6 +50,7 @@ class Reference:
     constant: frozenset[str] = frozenset()
     steps: dict[str, Value] = field(default_factory=dict)
     conditioning: Conditioning | None = None
+    places: dict[str, ChosenPlaces] = field(default_factory=dict)
 
 
 class KeepDouble(Provenance):
@@ -188,6 +191,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         constant,
         {p.name: stepped[p.name] for p in spec.outputs if p.name in stepped},
         Conditioning(again, inputs, wide) if origins.adds else None,
+        {p.name: found for p in spec.outputs if (found := origins.places(golden[p.name]))},
     )
 
 

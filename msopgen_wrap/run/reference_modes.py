@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.decompositions import reduction_decompositions
+from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
 from msopgen_wrap.torch_import import torch
 
@@ -76,6 +77,7 @@ class Provenance(TorchDispatchMode):
         self._calculated: set[int] = set()
         self._rounded: set[int] = set()
         self._constant: set[int] = set()
+        self._places: dict[int, ChosenPlaces] = {}
         self._alive: list[torch.Tensor] = []  # an id belongs to one tensor while that exists
 
     @classmethod
@@ -87,7 +89,24 @@ class Provenance(TorchDispatchMode):
         kwargs = dict(kwargs or {})
         result = func(*args, **kwargs)
         self.note(func, [*args, *kwargs.values()], result)
+        self._note_places(func, args, kwargs, result)
         return result
+
+    def _note_places(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        name = func.overloadpacket.__name__.rstrip("_")
+        if isinstance(result, (list, tuple)) and len(result) == 2:
+            found = ChosenPlaces.of(name, args, kwargs)
+            if found is not None:
+                self._places[id(result[1])] = found
+        elif name in KEEPING and args and id(args[0]) in self._places:
+            self._places[id(result)] = self._places[id(args[0])]
+
+    def places(self, value: Any) -> ChosenPlaces | None:
+        """Return where a result says that elements were found, None where it says something else.
+
+        An integer that is no index of a call is nobody's choice.
+        """
+        return self._places.get(id(value))
 
     def note(self, func: Any, given: Any, result: Any) -> None:
         """Record one call of an operator and what it gave."""

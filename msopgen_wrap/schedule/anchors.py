@@ -32,6 +32,7 @@ ANCHORS: dict[str, str] = {
     "aten.index_put.default": "index",
     "aten.index_select.default": "index",
     "aten.logcumsumexp.default": "scan",
+    "opgen.ordered.default": "order",
     "opgen.reversed_cumprod.default": "scan",
     "opgen.reversed_cumsum.default": "scan",
     "opgen.reversed_logcumsumexp.default": "scan",

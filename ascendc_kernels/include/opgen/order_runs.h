@@ -1,0 +1,343 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Rows longer than UB holds. Runs of a row are sorted in UB and kept as records in the workspace;
+// rounds merge four lists of records into one until a row is one list. NaN counts as the infinity
+// that it follows until then; the last step, which takes records apart, moves it behind all numbers
+// (before, where the largest come first).
+#ifndef OPGEN_ORDER_RUNS_H
+#define OPGEN_ORDER_RUNS_H
+
+#include "kernel_operator.h"
+#include "opgen/order.h"
+#include "opgen/order_records.h"
+#include "opgen/tile.h"
+
+namespace opgen {
+
+// What long rows have in the workspace: elements; records, twice; NaN of each run; and results, of
+// which a row has `keep`.
+struct RunSpace {
+    template <typename Tiling>
+    __aicore__ inline void Init(GM_ADDR workspace, const Tiling& tiling) {
+        length = tiling.length;
+        rows = tiling.outer * tiling.inner;
+        runLength = tiling.runLength;
+        keep = tiling.keep;
+        runs = (length + runLength - 1) / runLength;
+        Set(elements, workspace);
+        Set(records, workspace + tiling.recordsAt);
+        Set(merged, workspace + tiling.mergedAt);
+        Set(nans, workspace + tiling.nansAt);
+        Set(values, workspace + tiling.valuesAt);
+        positions.SetGlobalBuffer(
+            reinterpret_cast<__gm__ int32_t*>(workspace + tiling.positionsAt));
+    }
+
+    uint64_t rows = 0;
+    uint64_t runs = 0;  // of a row
+    uint32_t length = 0;
+    uint32_t runLength = 0;
+    uint64_t keep = 0;
+    GlobalTensor<float> elements;
+    GlobalTensor<float> records;
+    GlobalTensor<float> merged;
+    GlobalTensor<float> nans;  // a block of 32 bytes for each run
+    GlobalTensor<float> values;
+    GlobalTensor<int32_t> positions;
+
+ private:
+    __aicore__ static inline void Set(GlobalTensor<float>& gm, GM_ADDR at) {
+        gm.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(at));
+    }
+};
+
+// Up to four lists of records in GM, one behind the other.
+struct RecordLists {
+    uint64_t at[kMergedLists] = {};
+    uint64_t left[kMergedLists] = {};
+    uint32_t count = 0;
+
+    __aicore__ inline void Add(uint64_t first, uint64_t records) {
+        at[count] = first;
+        left[count] = records;
+        ++count;
+    }
+    // Leave out lists that are used up; the others stay in their order.
+    __aicore__ inline void Drop() {
+        uint32_t kept = 0;
+        for (uint32_t i = 0; i < count; ++i) {
+            if (left[i] > 0) {
+                at[kept] = at[i];
+                left[kept] = left[i];
+                ++kept;
+            }
+        }
+        count = kept;
+    }
+};
+
+// How many elements of a row are NaN, as its runs have counted them.
+class RowNans {
+ public:
+    __aicore__ inline void Init(const RunSpace& space, AscendC::TPipe* pipe) {
+        space_ = space;
+        pipe->InitBuffer(buffer_, 2 * kSlots * kBlockBytes);
+    }
+    __aicore__ inline uint32_t Of(uint64_t row) {
+        if (row == row_) {
+            return count_;
+        }
+        row_ = row;
+        count_ = 0;
+        const LocalTensor<float> slots = buffer_.template Get<float>();
+        const LocalTensor<float> sum = slots[kSlots * kLanes];
+        for (uint64_t run = 0; run < space_.runs; run += kSlots) {
+            const uint64_t left = space_.runs - run;
+            const uint32_t count = static_cast<uint32_t>(left < kSlots ? left : kSlots) * kLanes;
+            LoadRange(slots, space_.nans[(row * space_.runs + run) * kLanes], count);
+            Order<AscendC::HardEvent::MTE2_V>();
+            AscendC::ReduceSum(sum, slots, sum[kLanes], static_cast<int32_t>(count));
+            Order<AscendC::HardEvent::V_S>();
+            count_ += static_cast<uint32_t>(sum.GetValue(0));
+            Order<AscendC::HardEvent::S_V>();
+            Order<AscendC::HardEvent::V_MTE2>();
+        }
+        return count_;
+    }
+
+ private:
+    static constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
+    static constexpr uint32_t kSlots = 128;
+
+    RunSpace space_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> buffer_;
+    uint64_t row_ = ~static_cast<uint64_t>(0);
+    uint32_t count_ = 0;
+};
+
+// Sorts all rows of a workspace. T is float: what is sorted has been widened.
+template <bool kDescending>
+class RunOrder {
+ public:
+    template <typename Tiling>
+    __aicore__ inline void Init(const RunSpace& space, const Tiling& tiling, AscendC::TPipe* pipe) {
+        space_ = space;
+        tileLength_ = tiling.tileLength;
+        runs_.Init(tiling, pipe);
+        tiles_.Init(tiling);
+        pipe->InitBuffer(elementsBuf_, Bytes<float>(tileLength_));
+        pipe->InitBuffer(nansBuf_, kBlockBytes);
+        rowNans_.Init(space, pipe);
+    }
+    __aicore__ inline void Run() {
+        SortRuns();
+        Wait();
+        for (uint64_t each = space_.runLength; each < space_.length; each *= kMergedLists) {
+            Merge(each);
+            Wait();
+            const GlobalTensor<float> other = space_.records;
+            space_.records = space_.merged;
+            space_.merged = other;
+        }
+        TakeResults();
+    }
+
+ private:
+    using Rows = RowOrder<float, kDescending, OrderPick::kFirst>;
+    static constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
+
+    // All cores have written what the next step reads.
+    __aicore__ inline void Wait() {
+        AscendC::PipeBarrier<PIPE_ALL>();
+        AscendC::SyncAll();
+    }
+    __aicore__ inline void SortRuns() {
+        const LocalTensor<float> elements = elementsBuf_.template Get<float>();
+        const LocalTensor<float> nans = nansBuf_.template Get<float>();
+        Share share;
+        share.Init(space_.rows * space_.runs);
+        for (uint64_t run = share.first; run < share.last; ++run) {
+            const uint64_t row = run / space_.runs;
+            const uint64_t first = run % space_.runs * space_.runLength;
+            const uint64_t left = space_.length - first;
+            const uint32_t count =
+                static_cast<uint32_t>(left < space_.runLength ? left : space_.runLength);
+            const uint64_t at = row * space_.length + first;
+            tiles_.SeekRun(count);
+            Order<AscendC::HardEvent::V_MTE2>();
+            LoadRun(elements, at, count);
+            Order<AscendC::HardEvent::MTE2_V>();
+            Order<AscendC::HardEvent::MTE3_V>();
+            const uint32_t found =
+                runs_.SortRun(tiles_, elements, static_cast<uint32_t>(first));
+            AscendC::Duplicate(nans, 0.0f, kLanes);
+            VectorBarrier();
+            AscendC::Duplicate(nans, static_cast<float>(found), 1);
+            Order<AscendC::HardEvent::V_MTE3>();
+            StoreRange(space_.records[at * kRecordWords], runs_.Pair().records,
+                       count * kRecordWords);
+            StoreRange(space_.nans[run * kLanes], nans, kLanes);
+        }
+    }
+    // Elements, and zeros up to whole records that are sorted at once.
+    __aicore__ inline void LoadRun(const LocalTensor<float>& elements, uint64_t at,
+                                   uint32_t count) {
+        if (tiles_.pitch > count) {
+            AscendC::Duplicate(elements[tiles_.pitch - kSortedAtOnce], 0.0f, kSortedAtOnce);
+            Order<AscendC::HardEvent::V_MTE2>();
+        }
+        LoadRange(elements, space_.elements[at], count);
+    }
+    // Merge lists of `each` records, four at a time.
+    __aicore__ inline void Merge(uint64_t each) {
+        const uint64_t group = each * kMergedLists;
+        const uint64_t groups = (space_.length + group - 1) / group;
+        Share share;
+        share.Init(space_.rows * groups);
+        for (uint64_t i = share.first; i < share.last; ++i) {
+            const uint64_t base = i / groups * space_.length;
+            const uint64_t first = i % groups * group;
+            RecordLists lists;
+            for (uint64_t at = first; at < space_.length && at < first + group; at += each) {
+                const uint64_t left = space_.length - at;
+                lists.Add(base + at, left < each ? left : each);
+            }
+            MergeOne(lists, base + first);
+        }
+    }
+    // A window of each list comes to UB; merging stops where one is used up.
+    __aicore__ inline void MergeOne(RecordLists& lists, uint64_t to) {
+        const LocalTensor<float> windows = runs_.Pair().free;
+        const LocalTensor<float> merged = runs_.Pair().records;
+        const uint32_t most = Window();
+        while (lists.count > 0) {
+            uint16_t lengths[kMergedLists] = {};
+            const uint32_t share = lists.count > 1 ? most : most * kMergedLists;
+            Order<AscendC::HardEvent::V_MTE2>();
+            for (uint32_t i = 0; i < lists.count; ++i) {
+                const uint32_t count =
+                    static_cast<uint32_t>(lists.left[i] < share ? lists.left[i] : share);
+                lengths[i] = static_cast<uint16_t>(count);
+                LoadRange(windows[i * most * kRecordWords],
+                          space_.records[lists.at[i] * kRecordWords], count * kRecordWords);
+            }
+            Order<AscendC::HardEvent::MTE2_V>();
+            Order<AscendC::HardEvent::MTE3_V>();
+            uint16_t taken[kMergedLists] = {lengths[0], 0, 0, 0};
+            if (lists.count > 1) {
+                const uint32_t list = most * kRecordWords;
+                const AscendC::MrgSortSrcList<float> sources(
+                    windows, windows[list], windows[2 * list], windows[3 * list]);
+                const uint16_t used = static_cast<uint16_t>((1u << lists.count) - 1);
+                AscendC::MrgSort(merged, sources, AscendC::MrgSort4Info(lengths, true, used, 1));
+                Order<AscendC::HardEvent::V_S>();
+                AscendC::GetMrgSortResult(taken[0], taken[1], taken[2], taken[3]);
+            } else {
+                CopyWords(merged, windows, lengths[0] * kRecordWords);
+            }
+            uint32_t all = 0;
+            for (uint32_t i = 0; i < lists.count; ++i) {
+                lists.at[i] += taken[i];
+                lists.left[i] -= taken[i];
+                all += taken[i];
+            }
+            Order<AscendC::HardEvent::V_MTE3>();
+            StoreRange(space_.merged[to * kRecordWords], merged, all * kRecordWords);
+            to += all;
+            lists.Drop();
+        }
+    }
+    // Records of a list that UB holds at once, a multiple of a block of them.
+    __aicore__ inline uint32_t Window() const {
+        constexpr uint32_t kMost = 4092;  // a merge takes 4095 of a list
+        constexpr uint32_t kBlock = kLanes / kRecordWords;
+        const uint32_t most = tileLength_ / kMergedLists / kBlock * kBlock;
+        return most < kMost ? most : kMost;
+    }
+    // Take the records of sorted rows apart.
+    __aicore__ inline void TakeResults() {
+        const uint64_t chunks = (space_.length + space_.runLength - 1) / space_.runLength;
+        Share share;
+        share.Init(space_.rows * chunks);
+        for (uint64_t i = share.first; i < share.last; ++i) {
+            const uint64_t row = i / chunks;
+            const uint64_t first = i % chunks * space_.runLength;
+            const uint32_t nans = rowNans_.Of(row);
+            if (nans > 0) {
+                if (first == 0) {
+                    TakeRow(row, nans);  // one core, as it counts what it has seen
+                }
+            } else if (first < space_.keep) {
+                const uint64_t left = space_.keep - first;
+                const uint32_t count =
+                    static_cast<uint32_t>(left < space_.runLength ? left : space_.runLength);
+                TakeRecords(row * space_.length + first, count);
+                StoreResults(Part(0), Positions(0), row, first, count);
+            }
+        }
+    }
+    __aicore__ inline LocalTensor<float> Part(uint32_t number) {
+        return number == 0 ? runs_.Pair().free : runs_.Pair().records;
+    }
+    __aicore__ inline LocalTensor<int32_t> Positions(uint32_t number) {
+        return Part(number)[tileLength_].template ReinterpretCast<int32_t>();
+    }
+    // Values and positions of records, to Part(0).
+    __aicore__ inline void TakeRecords(uint64_t at, uint32_t count) {
+        Order<AscendC::HardEvent::V_MTE2>();
+        Order<AscendC::HardEvent::MTE3_MTE2>();
+        LoadRange(Part(1), space_.records[at * kRecordWords], count * kRecordWords);
+        Order<AscendC::HardEvent::MTE2_V>();
+        Order<AscendC::HardEvent::MTE3_V>();
+        TakeWords(Part(0), Part(1), count, false);
+        TakeWords(Positions(0), Part(1), count, true);
+        VectorBarrier();
+        if constexpr (!kDescending) {
+            AscendC::Muls(Part(0), Part(0), -1.0f, count);
+            VectorBarrier();
+        }
+    }
+    // As many of `count` results as a row keeps, from its element `at` on.
+    __aicore__ inline void StoreResults(const LocalTensor<float>& values,
+                                        const LocalTensor<int32_t>& positions, uint64_t row,
+                                        uint64_t at, uint32_t count) {
+        if (at >= space_.keep || count == 0) {
+            return;
+        }
+        const uint64_t left = space_.keep - at;
+        const uint32_t kept = static_cast<uint32_t>(left < count ? left : count);
+        Order<AscendC::HardEvent::V_MTE3>();
+        StoreRange(space_.values[row * space_.keep + at], values, kept);
+        StoreRange(space_.positions[row * space_.keep + at], positions, kept);
+    }
+    // A row with NaN: numbers and NaN go to places of their own.
+    __aicore__ inline void TakeRow(uint64_t row, uint32_t nans) {
+        uint64_t numberAt = kDescending ? nans : 0;
+        uint64_t nanAt = kDescending ? 0 : space_.length - nans;
+        for (uint64_t first = 0; first < space_.length; first += space_.runLength) {
+            const uint64_t left = space_.length - first;
+            const uint32_t count =
+                static_cast<uint32_t>(left < space_.runLength ? left : space_.runLength);
+            TakeRecords(row * space_.length + first, count);
+            const uint32_t numbers = runs_.PartNans(Part(0), Part(1), count);
+            StoreResults(Part(1), Positions(1), row, numberAt, numbers);
+            numberAt += numbers;
+            if (numbers < count) {
+                StoreResults(Part(0), Positions(0), row, nanAt, count - numbers);
+                nanAt += count - numbers;
+            }
+        }
+    }
+
+    RunSpace space_;
+    Rows runs_;
+    OrderTiles tiles_;
+    RowNans rowNans_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> elementsBuf_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> nansBuf_;
+    uint32_t tileLength_ = 0;
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_ORDER_RUNS_H

@@ -1,0 +1,166 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Rows in order by way of the workspace: rows along any axis, of any length. All elements come to
+// the workspace as rows of elements of 4 bytes, these are sorted, and results go where they belong.
+#ifndef OPGEN_ORDER_WORKSPACE_H
+#define OPGEN_ORDER_WORKSPACE_H
+
+#include "kernel_operator.h"
+#include "opgen/order.h"
+#include "opgen/order_runs.h"
+#include "opgen/order_turn.h"
+
+namespace opgen {
+
+// Sorts rows of a workspace that UB holds, a tile of them at a time.
+template <typename Value, bool kDescending, OrderPick kPick>
+class TileOrder {
+ public:
+    template <typename Tiling>
+    __aicore__ inline void Run(const GlobalTensor<Value>& elements,
+                               const GlobalTensor<Value>& values,
+                               const GlobalTensor<int32_t>& positions, const Tiling& tiling,
+                               AscendC::TPipe* pipe) {
+        OrderTiles tiles;
+        tiles.Init(tiling);
+        order_.Init(tiling, pipe);
+        pipe->InitBuffer(elementsQueue_, 1, Bytes<Value>(tiling.tileLength));
+        pipe->InitBuffer(valuesQueue_, 1, Bytes<Value>(tiling.resultLength));
+        pipe->InitBuffer(positionsQueue_, 1, Bytes<int32_t>(tiling.resultLength));
+        Share share;
+        share.Init(tiles.Count());
+        for (uint64_t tile = share.first; tile < share.last; ++tile) {
+            tiles.Seek(tile);
+            const uint32_t count = tiles.rows * tiles.resultPitch;
+            LocalTensor<Value> loaded = elementsQueue_.template AllocTensor<Value>();
+            LoadRows(loaded, elements, tiles);
+            elementsQueue_.EnQue(loaded);
+            loaded = elementsQueue_.template DeQue<Value>();
+            order_.Sort(tiles, loaded);
+            elementsQueue_.FreeTensor(loaded);
+            LocalTensor<Value> made = valuesQueue_.template AllocTensor<Value>();
+            order_.Values(made, count);
+            valuesQueue_.EnQue(made);
+            made = valuesQueue_.template DeQue<Value>();
+            StoreRows(values, made, tiles);
+            valuesQueue_.FreeTensor(made);
+            LocalTensor<int32_t> places = positionsQueue_.template AllocTensor<int32_t>();
+            order_.Positions(places, count);
+            positionsQueue_.EnQue(places);
+            places = positionsQueue_.template DeQue<int32_t>();
+            StoreRows(positions, places, tiles);
+            positionsQueue_.FreeTensor(places);
+        }
+    }
+
+ private:
+    RowOrder<Value, kDescending, kPick> order_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> elementsQueue_;
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> valuesQueue_;
+    AscendC::TQue<AscendC::TPosition::VECOUT, 1> positionsQueue_;
+};
+
+// Where the results of a row begin among those that are kept of it.
+template <OrderPick kPick>
+class RowPlace {
+ public:
+    // `counted`: rows were merged of runs, and all of them is kept.
+    __aicore__ inline void Init(const RunSpace& space, bool counted, uint32_t first,
+                                AscendC::TPipe* pipe) {
+        counted_ = counted && kPick != OrderPick::kFirst;
+        length_ = space.length;
+        first_ = first;
+        if (counted_) {
+            nans_.Init(space, pipe);
+        }
+    }
+    __aicore__ inline uint32_t Of(uint64_t row) {
+        return counted_ ? PlaceOf<kPick>(length_ - nans_.Of(row), length_, first_) : 0;
+    }
+
+ private:
+    RowNans nans_;
+    uint32_t length_ = 0;
+    uint32_t first_ = 0;
+    bool counted_ = false;
+};
+
+template <typename T, bool kDescending, OrderPick kPick>
+class WorkspaceOrder {
+ public:
+    template <typename Tiling>
+    __aicore__ inline void Init(GM_ADDR workspace, const Tiling& tiling, AscendC::TPipe* pipe) {
+        pipe_ = pipe;
+        first_ = tiling.first;
+        space_.Init(workspace, tiling);
+        SetGm(elements_, workspace);
+        SetGm(values_, workspace + tiling.valuesAt);
+        turned_.outer = tiling.outer;
+        turned_.inner = tiling.inner;
+        turned_.length = tiling.length;
+        count_ = tiling.count;
+        long_ = tiling.runLength > 0;
+    }
+    // Sort all elements of a tensor.
+    template <typename Tiling>
+    __aicore__ inline void Sort(const GlobalTensor<T>& gm, const Tiling& tiling) {
+        TurnIn<T, Value> in;
+        in.Run(elements_, gm, turned_, pipe_);
+        Wait();
+        if (!long_) {
+            TileOrder<Value, kDescending, kPick> tiles;
+            tiles.Run(elements_, values_, space_.positions, tiling, pipe_);
+        } else if constexpr (!kWide) {
+            RunOrder<kDescending> runs;
+            runs.Init(space_, tiling, pipe_);
+            runs.Run();
+        }
+        Wait();
+        turned_.length = count_;
+    }
+    // Write the values that were found, or where they were.
+    template <typename TOut>
+    __aicore__ inline void StoreValues(const GlobalTensor<TOut>& gm) {
+        Store(gm, values_);
+    }
+    template <typename TOut>
+    __aicore__ inline void StorePositions(const GlobalTensor<TOut>& gm) {
+        Store(gm, space_.positions);
+    }
+
+ private:
+    static constexpr bool kWide = Same<T, int32_t>::value;
+    using Value = typename Choose<kWide, int32_t, float>::Type;
+
+    __aicore__ static inline void SetGm(GlobalTensor<Value>& gm, GM_ADDR at) {
+        gm.SetGlobalBuffer(reinterpret_cast<__gm__ Value*>(at));
+    }
+    // All cores have written what the next step reads; its tiles lie where this one's were.
+    __aicore__ inline void Wait() {
+        AscendC::PipeBarrier<PIPE_ALL>();
+        AscendC::SyncAll();
+        pipe_->Reset();
+    }
+    template <typename TOut, typename From>
+    __aicore__ inline void Store(const GlobalTensor<TOut>& gm, const GlobalTensor<From>& rows) {
+        RowPlace<kPick> place;
+        place.Init(space_, long_, first_, pipe_);
+        TurnOut<TOut, From> out;
+        out.Run(gm, rows, turned_, long_ ? space_.keep : count_, place, pipe_);
+        AscendC::PipeBarrier<PIPE_ALL>();
+        pipe_->Reset();
+    }
+
+    AscendC::TPipe* pipe_ = nullptr;
+    RunSpace space_;
+    TurnSpace turned_;
+    GlobalTensor<Value> elements_;
+    GlobalTensor<Value> values_;
+    uint64_t count_ = 0;
+    uint32_t first_ = 0;
+    bool long_ = false;
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_ORDER_WORKSPACE_H
