@@ -270,7 +270,7 @@ class AttentionRows {
     AttentionSteps steps_;
     AttentionWorkspace<T> workspace_;
     Walk resultWalk_, scoreWalk_, sumWalk_;
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> inQueue_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 2> inQueue_;
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> outQueue_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> scratchBuf_, sumBuf_, statisticBuf_, blockBuf_;
     GlobalTensor<T> resultGm_;

@@ -90,7 +90,7 @@ class ScoreOperand {
         }
     }
 
-    AscendC::TQue<AscendC::TPosition::VECIN, 1> queue_;
+    AscendC::TQue<AscendC::TPosition::VECIN, 2> queue_;
     GlobalTensor<T> gm_;
     Walk walk_;
 };
