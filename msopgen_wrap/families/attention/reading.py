@@ -108,7 +108,7 @@ class AttentionReader(ProductLowerer):
         if name in ("arange", "iota"):
             return self._call(node)
         if not shape and not any(isinstance(v, View) for v in values):
-            return self._call(node)  # a number, also as a tensor
+            return self._scalar(node, name)  # also as a tensor
         if any(isinstance(v, (Line, Condition, Choice)) for v in values) or any(
             isinstance(v, View) and v.counted is not None for v in values
         ):
@@ -124,6 +124,18 @@ class AttentionReader(ProductLowerer):
             if repeated is not None:
                 return repeated
         return super()._value(node)
+
+    def _scalar(self, node: Node, name: str) -> Any:
+        """Return a number of the host, also one that a condition on numbers chooses."""
+        operands: Any = node.args
+        if name in ("gt", "ge", "lt", "le"):
+            sides = [self._number(a) for a in operands[:2]]
+            op = ">" if name in ("gt", "lt") else ">="
+            return fold(op, *(sides if name.startswith("g") else sides[::-1]))
+        if name == "where":
+            holds, one, other = (self._number(a) for a in operands)
+            return fold("+", fold("if", one, holds), fold("if", other, fold("-", ONE, holds)))
+        return self._call(node)
 
     def _filled(self, node: Node, target: str) -> Any:
         place = _FILLED[target]
