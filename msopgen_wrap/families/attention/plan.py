@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.attention.reading import AttentionReader
@@ -129,9 +128,7 @@ def plan_attention(
             dict(reader.operands),
             attention=reader.attention,
         )
-        body.output_views = {
-            p.output: p.view for p in reader.products if p.view is not None
-        }
+        body.output_views = {p.output: p.view for p in reader.products if p.view is not None}
         for combo in combos:
             dtype = _dtype(spec, reader, combo)
             body.blocks[combo] = _block(dtype, memories)

@@ -19,7 +19,6 @@ from msopgen_wrap.families.attention.scores import (
     FILL_ABOVE,
     ONE,
     SCALE,
-    SHIFT,
     ZERO,
     Attention,
     Choice,
@@ -339,9 +338,9 @@ class AttentionReader(ProductLowerer):
         found = self.values.get(value) if isinstance(value, Node) else value
         if isinstance(found, Condition):
             return found
-        if isinstance(found, View) and found.counted is None:
-            if self.spec.param(found.tensor).dtypes[self.combo] == "bool":
-                return Condition((Literal(self._mask_view(node, found)),))
+        tensor = found.tensor if isinstance(found, View) and found.counted is None else ""
+        if tensor and self.spec.param(tensor).dtypes[self.combo] == "bool":
+            return Condition((Literal(self._mask_view(node, found)),))
         if isinstance(found, (bool, Const)):
             true = bool(found.value if isinstance(found, Const) else found)
             return Condition((), true)
@@ -522,5 +521,3 @@ def _of_keys(node: Node) -> bool:
     rank = len(node.all_input_nodes[0].meta["val"].shape)
     listed = axes if isinstance(axes, (list, tuple)) else [axes]
     return keep and [a % rank for a in listed if isinstance(a, int)] == [rank - 1]
-
-

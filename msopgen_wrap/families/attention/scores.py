@@ -65,9 +65,7 @@ class Operand(View):
         """Return a view as one of these."""
         if isinstance(view, Operand):
             return view
-        return Operand(
-            view.tensor, view.rank, view.steps, view.extent, view.leading, view.counted
-        )
+        return Operand(view.tensor, view.rank, view.steps, view.extent, view.leading, view.counted)
 
     def plain(self) -> View:
         """Return the view alone."""

@@ -12,7 +12,7 @@ from msopgen_wrap.render.cube_tiling import block_rows
 from msopgen_wrap.render.kernel import member_name, output_param
 from msopgen_wrap.render.tiling import field_row, setters, shared_values, tiling_text
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.schedule.program import Scalar, I32
+from msopgen_wrap.schedule.program import I32, Scalar
 from msopgen_wrap.spec.model import ParamKind
 from msopgen_wrap.templating import environment
 
