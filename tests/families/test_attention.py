@@ -118,7 +118,7 @@ FORMS = {
 }
 
 
-def spec_of(case: Case, dtypes: str = "[float16, float32]", name: str = "Case") -> OpSpec:
+def spec_of(case: Case, dtypes: str = "[float16, float32]", name: str = "AttentionForm") -> OpSpec:
     names = {"q": case.shapes[0][0], "k": case.shapes[0][1], "v": case.shapes[0][2]}
     rows = [
         f"  {n}: {{dtype: {dtypes if n == 'q' else 'q'}, rank: {len(s)}}}" for n, s in names.items()

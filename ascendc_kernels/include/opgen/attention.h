@@ -98,8 +98,8 @@ class AttentionRows {
         return first;
     }
     // Rows [row, row + rows) of what this core takes, from `first` on, and so many columns.
-    __aicore__ inline static Tile Box(uint32_t first, uint32_t row, uint32_t rows,
-                                      uint32_t columns, uint32_t pitch) {
+    __aicore__ inline static Tile Box(uint32_t first, uint32_t row, uint32_t rows, uint32_t columns,
+                                      uint32_t pitch) {
         Tile box;
         box.row = first + row;
         box.rows = rows;
@@ -209,8 +209,8 @@ class AttentionRows {
         const uint32_t first = OwnRows(block, count);
         const Tile32 blocks = blockBuf_.Get<float>();
         for (uint32_t row = 0; row < count; row += sumRows_) {
-            const Tile box = Box(first, row, Least(sumRows_, count - row), block.columns,
-                                 workspace_.sumPitch);
+            const Tile box =
+                Box(first, row, Least(sumRows_, count - row), block.columns, workspace_.sumPitch);
             LocalTensor<float> added = inQueue_.AllocTensor<float>();
             LoadBox(added, workspace_.sums[step.slot * workspace_.sumLength], sumWalk_, box);
             inQueue_.EnQue(added);
@@ -251,8 +251,8 @@ class AttentionRows {
         const uint32_t first = OwnRows(block, count);
         const float nothing = kSafe || noKeys_ ? 0.0f : kNan;
         for (uint32_t row = 0; row < count; row += sumRows_) {
-            const Tile box = Box(first, row, Least(sumRows_, count - row), block.columns,
-                                 workspace_.sumPitch);
+            const Tile box =
+                Box(first, row, Least(sumRows_, count - row), block.columns, workspace_.sumPitch);
             LocalTensor<T> narrow = outQueue_.AllocTensor<T>();
             AscendC::Duplicate(narrow, static_cast<T>(nothing), box.count);
             Store(narrow, InTensor(box, block, block.column));

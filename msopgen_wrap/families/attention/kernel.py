@@ -18,6 +18,7 @@ from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
     KernelPart,
+    absent_types,
     class_bodies,
     entry_branches,
     member_name,
@@ -67,8 +68,10 @@ def _values(plan: AttentionPlan, style: str) -> dict[str, Any]:
             "type": _type(plan, body, masks, "Rows"),
             "args": [p.name for p in spec.inputs if p.name in masks] + outputs,
         }
+    types = [t for branch in branches for t in (branch["type"], branch["beside"]["type"])]
     return {
         **entry_values(spec, style, branches),
+        "absent_types": absent_types(spec, " ".join(types)),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
     }
 

@@ -181,30 +181,37 @@ class AttentionReader(ProductLowerer):
         if isinstance(left, Stage):
             return self._times_values(node, left)
         matrices = super()._product_of(node)
-        if target_name(node) == "aten.mm.default" and matrices.sizes:
-            raise self.more(node)  # rows of several batches
         shape = node.meta["val"].shape
+        batches = tuple(matrices.sizes)
+        if target_name(node) == "aten.mm.default":
+            batches = batches[:-1]  # the last one is the rows
+            if batches:
+                raise self.more(node)  # rows of several batches
         query, key = Operand.of(matrices.left), Operand.of(matrices.right)
         factor = fold("*", query.factor, key.factor)
         self._check_repeats(node, query, key)
-        scores = Scores(query, key, tuple(matrices.sizes), shape[-2], shape[-1])
+        scores = Scores(query, key, batches, shape[-2], shape[-1])
         return scores if factor == ONE else scores.then(ScoreStep(SCALE, factor))
 
     def _times_values(self, node: Node, left: Stage) -> Any:
         if left.name not in ("softmax", "safe"):
             raise self.more(node)
+        scores = left.scores
+        sizes: tuple[Any, ...] = scores.batches
         view, batches = self._operand(node.args[1])
-        if not _all_same(batches, left.scores.batches):
+        if target_name(node) == "aten.mm.default":
+            view, batches, sizes = self._plain(node.args[1])[0], (), (*sizes, scores.rows)
+        elif not _all_same(batches, scores.batches):
             view, batches = self._plain(node.args[1])
-        if not _all_same(batches, left.scores.batches):
+        if not _all_same(batches, scores.batches):
             raise self.more(node)
-        matrices = self._checked(left.scores.query.plain(), view, left.scores.batches, node)
+        matrices = self._checked(scores.query.plain(), view, sizes, node)
         value = Operand.of(view)
         if value.factor != ONE:
             raise self.more(node)
         self._check_repeats(node, value)
         matrices.right = value.plain()
-        self._found[node] = (left.scores, value, left.name == "safe")
+        self._found[node] = (scores, value, left.name == "safe")
         return matrices
 
     def _check_repeats(self, node: Node, *views: Operand) -> None:

@@ -41,7 +41,8 @@ struct AttentionSpace {
     ProductMatrix query, key, value, result;           // keys stand in columns
     std::vector<ProductMatrix> masks;
     int64_t shift = kAllKeys;  // row r sees keys up to r + shift
-    // Of a block: rows and columns of the result, keys of a step; rows that a vector core has in UB.
+    // Of a block: rows and columns of the result, keys of a step; rows that a vector core has in
+    // UB.
     int64_t blockRows = kFractal, blockColumns = kFractal, stepKeys = kScoreUnit;
     int64_t scoreRows = kRowUnit, sumRows = kRowUnit;
     int64_t cores = 1;
@@ -74,9 +75,9 @@ struct AttentionSpace {
             fit = fit && BroadcastDims(batches, own);
         }
         for (size_t i = 0; i < views_.size(); ++i) {
-            fit = fit && (repeats_[i] == 1 || (repeats_[i] == repeat_ &&
-                                               Times(views_[i].dim[views_[i].dim.size() - 3],
-                                                     repeat_) == batches.back()));
+            fit = fit && (repeats_[i] == 1 ||
+                          (repeats_[i] == repeat_ && Times(views_[i].dim[views_[i].dim.size() - 3],
+                                                           repeat_) == batches.back()));
         }
         if (!fit || (repeat_ > 1 && batches.back() % repeat_ != 0)) {
             return "queries of shape " + ShapeText(q.dim) + ", transposed keys of shape " +
@@ -157,8 +158,8 @@ struct AttentionSpace {
                        ShapeText(masks_[i].stride);
             }
         }
-        const int64_t most = std::max({rows, keys, depth, width, query.Pitch(), key.Pitch(),
-                                       value.Pitch(), result.Pitch()});
+        const int64_t most = std::max(
+            {rows, keys, depth, width, query.Pitch(), key.Pitch(), value.Pitch(), result.Pitch()});
         if (!FitsInt32(Times(most, 2)) || static_cast<int64_t>(batches.size()) > kMaxBatchDims) {
             return "a size or a distance of rows is " + std::to_string(most) +
                    ", which does not fit 32 bits, or batches have more than " +
@@ -271,8 +272,8 @@ struct AttentionSpace {
         batches.back() /= repeat_;
         batches.push_back(repeat_);
         for (ProductMatrix* matrix : Matrices()) {
-            const bool repeated = (matrix == &key && repeats_[1] > 1) ||
-                                  (matrix == &value && repeats_[2] > 1);
+            const bool repeated =
+                (matrix == &key && repeats_[1] > 1) || (matrix == &value && repeats_[2] > 1);
             const int64_t step = matrix->batch.back();
             matrix->batch.back() = repeated ? step : Times(step, repeat_);
             matrix->batch.push_back(repeated ? 0 : step);
