@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.families.attention import AttentionFamily
 from msopgen_wrap.families.contract import Contract
 from msopgen_wrap.families.convolution import Convolution
 from msopgen_wrap.families.elementwise import Elementwise
@@ -32,6 +33,7 @@ FAMILIES: tuple[Family, ...] = (
     Handwritten(),
     Scan(),
     Index(),
+    AttentionFamily(),
     Contract(),
     Convolution(),
     Window(),

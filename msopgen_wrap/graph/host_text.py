@@ -15,6 +15,7 @@ import math
 from dataclasses import replace
 
 from msopgen_wrap.graph.scalars import (
+    NUMBERS_OF_CONDITIONS,
     WHOLE_FUNCTIONS,
     AttrRef,
     Binary,
@@ -231,6 +232,10 @@ def _text(expr: ScalarExpr) -> str:
         return f"std::{expr.op}<{'int64_t' if whole else 'double'}>({a}, {b})"
     if expr.op == "/":
         return f"({_double(expr.left)} / {_double(expr.right)})"
+    if expr.op == "if":
+        return f"({b} != 0 ? {_double(expr.left)} : 0.0)"
+    if expr.op in NUMBERS_OF_CONDITIONS:
+        return f"({_double(expr.left)} {expr.op} {_double(expr.right)} ? 1.0 : 0.0)"
     if expr.op in ("//", "%"):
         function = "FloorDiv" if expr.op == "//" else "FloorMod"
         if whole:

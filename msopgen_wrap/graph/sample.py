@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -133,7 +134,7 @@ def candidate_shapes(
         if any(map(_open_rank, spec.inputs)):
             yield from (_at_rank(spec, case, rank) for case in _case_shapes(spec))
         return
-    if count_attrs(spec):
+    if count_attrs(spec) or _has_ratios(spec):
         yield from _case_shapes(spec)
     low = max((p.min_rank for p in spec.inputs), default=0)
     high = max((p.max_rank for p in spec.inputs), default=8)
@@ -142,7 +143,7 @@ def candidate_shapes(
         shapes = _shapes_at(spec, rank, attrs)
         if shapes is not None:
             yield shapes
-    if not count_attrs(spec):
+    if not count_attrs(spec) and not _has_ratios(spec):
         if any(map(_open_rank, spec.inputs)):
             cases = list(_case_shapes(spec))
             yield from (_at_rank(spec, case, rank) for rank in ranks[:2] for case in cases)
@@ -160,6 +161,22 @@ def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
             for p in spec.inputs
             if case.shapes.get(p.name) is not None
         }
+
+
+def _has_ratios(spec: OpSpec) -> bool:
+    """Whether a case gives an axis of one input a multiple of its size in another one.
+
+    Sizes above 1 of batches, of inputs of one rank that may have any shape: heads that share keys.
+    The samples have equal sizes there, which would hide what depends on the ratio.
+    """
+    free = [p.name for p in spec.inputs if p.shape is None and p.kind is ParamKind.REQUIRED]
+    for case in spec.cases:
+        known = [case.shapes[name] for name in free if case.shapes.get(name)]
+        for one, other in itertools.permutations(known, 2):
+            batches = zip(one[:-2], other[:-2], strict=True) if len(one) == len(other) else ()
+            if any(a > b > 1 and a % b == 0 for a, b in batches):
+                return True
+    return False
 
 
 def _open_rank(param: TensorParam) -> bool:

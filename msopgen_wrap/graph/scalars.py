@@ -70,7 +70,7 @@ class Unary:
 
 @dataclass(frozen=True)
 class Binary:
-    """``op`` one of ``+ - * / // % ** min max``."""
+    """``op`` one of ``+ - * / // % ** min max``, or of ``NUMBERS_OF_CONDITIONS``."""
 
     op: str
     left: ScalarExpr
@@ -159,7 +159,12 @@ _BINARY_EVAL: dict[str, Any] = {
     "**": lambda a, b: _power(a, b),
     "min": min,
     "max": max,
+    ">": lambda a, b: float(a > b),
+    ">=": lambda a, b: float(a >= b),
+    "if": lambda a, b: float(a) if b else 0.0,
 }
+# 1 where a comparison holds, else 0; the left number where the right one is not 0, else 0.
+NUMBERS_OF_CONDITIONS = (">", ">=", "if")
 
 
 def is_const(expr: ScalarExpr) -> bool:
@@ -237,7 +242,8 @@ def is_integer(expr: ScalarExpr) -> bool:
         if expr.op in ("neg", "abs"):
             return is_integer(expr.arg)
         return expr.op == "int" or expr.op in WHOLE_FUNCTIONS
-    return expr.op != "/" and is_integer(expr.left) and is_integer(expr.right)
+    floating = expr.op == "/" or expr.op in NUMBERS_OF_CONDITIONS
+    return not floating and is_integer(expr.left) and is_integer(expr.right)
 
 
 def describe(expr: ScalarExpr) -> str:

@@ -15,6 +15,7 @@ import msopgen_wrap
 ROOT = Path(msopgen_wrap.__file__).parent
 # Rooms that build on another room.
 SHARED_ROOMS = {("foreach", "elementwise"), ("foreach", "row"), ("scan", "elementwise")}
+SHARED_ROOMS |= {("attention", "contract")}  # reads its products
 
 
 @functools.lru_cache(maxsize=1)

@@ -43,6 +43,14 @@ __aicore__ inline void Polynomial(const Tile32& dst, const Tile32& s, const floa
     VectorBarrier();
 }
 
+// dst = src within the finite numbers: infinities less infinities would be NaN.
+__aicore__ inline void Finite(const Tile32& dst, const Tile32& src, uint32_t count) {
+    AscendC::Maxs(dst, src, -kLargest, count);
+    VectorBarrier();
+    AscendC::Mins(dst, dst, kLargest, count);
+    VectorBarrier();
+}
+
 // dst = dst with the sign of x, that of a zero included, for dst >= 0; NaN stays.
 __aicore__ inline void ApplySign(const Tile32& dst, const Tile32& x, const Tile32& t0,
                                  const MaskTile& mask, uint32_t count) {

@@ -19,15 +19,6 @@
 
 namespace opgen {
 
-// dst = src within the finite numbers: infinities less infinities would be NaN.
-__aicore__ inline void Finite(const Tile32& dst, const Tile32& src, uint32_t count) {
-    constexpr float kLargest = 3.4028234663852886e38f;
-    AscendC::Maxs(dst, src, -kLargest, count);
-    VectorBarrier();
-    AscendC::Mins(dst, dst, kLargest, count);
-    VectorBarrier();
-}
-
 // sum *= exp(from - to): a sum of exp(x - from) becomes one of exp(x - to). `from` is taken within
 // the finite numbers, as AddExpSum has done.
 __aicore__ inline void MoveExpSum(const Tile32& sum, const Tile32& from, const Tile32& to,

@@ -48,7 +48,8 @@ PlanOne = Callable[[OpSpec], OpPlan[Any]]
 # (331), reductions over different axes (335), axes that do not line up (336), outputs reshaped
 # (337), of other shapes (338), what the family of an anchor does not take in (350).
 CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338", "OPG350"}
-CURABLE |= {"OPG370", "OPG410"}  # more than one product of matrices, or convolution
+# more than one product of matrices, convolution or attention
+CURABLE |= {"OPG370", "OPG410", "OPG420"}
 MAX_TEMPORARIES = 32
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}

@@ -25,6 +25,12 @@ enum class Joined {
     kRows,  // and the batches
 };
 
+// Strides of a matrix as the kernel's ProductWalk reads them: per batch dimension, from row to row,
+// from column to column, then the first element.
+struct ProductWalkData {
+    int64_t steps[kMaxBatchDims + 3];
+};
+
 // Where a matrix of each batch lies, in elements.
 struct ProductMatrix {
     std::vector<int64_t> batch;  // from batch to batch; 0: the same matrix in all of them
@@ -61,13 +67,42 @@ struct ProductMatrix {
         down = 1;
         return dense;
     }
+    ProductWalkData Walk() const {
+        ProductWalkData walk = {};
+        const size_t first = static_cast<size_t>(kMaxBatchDims) - batch.size();
+        for (size_t i = 0; i < batch.size(); ++i) {
+            walk.steps[first + i] = batch[i];
+        }
+        walk.steps[kMaxBatchDims] = down;
+        walk.steps[kMaxBatchDims + 1] = across;
+        walk.steps[kMaxBatchDims + 2] = offset;
+        return walk;
+    }
 };
 
-// Strides of a matrix as the kernel's ProductWalk reads them: per batch dimension, from row to row,
-// from column to column, then the first element.
-struct ProductWalkData {
-    int64_t steps[kMaxBatchDims + 3];
-};
+// The view of a tensor that joins axes of a product, with all of them: batches, and the rows and
+// columns of a matrix.
+inline View TakenApart(const View& view, const std::vector<int64_t>& batches,
+                       const std::vector<int64_t>& matrix, Joined joined) {
+    if (joined == Joined::kNothing) {
+        return view;
+    }
+    const size_t rank = view.dim.size();
+    std::vector<int64_t> dims = batches;
+    dims.insert(dims.end(), matrix.begin(), matrix.end());
+    View apart = View::Dense(dims);
+    const size_t last = apart.dim.size() - 1;
+    apart.offset = view.offset;
+    apart.stride[last] = view.stride[rank - 1];
+    int64_t step = view.stride[rank - 2];
+    apart.stride[last - 1] = step;
+    step = joined == Joined::kRows ? Times(step, matrix[0]) : view.stride[rank - 3];
+    for (size_t i = last - 1; i > 0; --i) {
+        apart.stride[i - 1] = step;
+        step = Times(step, apart.dim[i - 1]);
+    }
+    return apart;
+}
 
 // What blocks cost on a core of the cube.
 struct ProductRates {
@@ -134,7 +169,7 @@ struct ProductSpace {
             return "the result has shape " + ShapeText(view.dim) + ", the product " +
                    ShapeText(Dims(joined));
         }
-        result_ = joined == Joined::kNothing ? view : TakenApart(view, joined);
+        result_ = TakenApart(view, batches, {m, n}, joined);
         return "";
     }
     // Bring the product to as few batches as possible and every matrix to rows or columns without
@@ -187,17 +222,7 @@ struct ProductSpace {
         }
         cores = std::max<int64_t>(1, std::min(coresOfChip, Blocks()));
     }
-    ProductWalkData Walk(const ProductMatrix& matrix) const {
-        ProductWalkData walk = {};
-        const size_t first = static_cast<size_t>(kMaxBatchDims) - batches.size();
-        for (size_t i = 0; i < batches.size(); ++i) {
-            walk.steps[first + i] = matrix.batch[i];
-        }
-        walk.steps[kMaxBatchDims] = matrix.down;
-        walk.steps[kMaxBatchDims + 1] = matrix.across;
-        walk.steps[kMaxBatchDims + 2] = matrix.offset;
-        return walk;
-    }
+    ProductWalkData Walk(const ProductMatrix& matrix) const { return matrix.Walk(); }
     // Sizes of the batches, ones before them.
     void BatchDims(int64_t (&dims)[kMaxBatchDims]) const {
         std::fill(dims, dims + kMaxBatchDims, 1);
@@ -205,22 +230,6 @@ struct ProductSpace {
     }
 
  private:
-    // The view of a tensor that joins axes of the product, with all of them.
-    View TakenApart(const View& view, Joined joined) const {
-        const size_t rank = view.dim.size();
-        View apart = View::Dense(Dims(Joined::kNothing));
-        const size_t last = apart.dim.size() - 1;
-        apart.offset = view.offset;
-        apart.stride[last] = view.stride[rank - 1];
-        int64_t step = view.stride[rank - 2];
-        apart.stride[last - 1] = step;
-        step = joined == Joined::kRows ? Times(step, m) : view.stride[rank - 3];
-        for (size_t i = last - 1; i > 0; --i) {
-            apart.stride[i - 1] = step;
-            step = Times(step, apart.dim[i - 1]);
-        }
-        return apart;
-    }
     // What a block takes: the cube, or the way of its operands to L1; the longer one hides the
     // other. A block has to fill the pipes once.
     double BlockCycles(int64_t rows, int64_t columns, const ProductRates& rates) const {

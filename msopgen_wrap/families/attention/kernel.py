@@ -1,0 +1,163 @@
+"""Render kernels of attentions from their plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.attention.plan import AttentionBody, AttentionPlan, infinite
+from msopgen_wrap.families.attention.scores import (
+    ADD,
+    ADD_WHERE,
+    FILL,
+    FILL_ABOVE,
+    SCALE,
+    ScoreStep,
+)
+from msopgen_wrap.graph.scalars import Const
+from msopgen_wrap.render.entry_values import entry_values, tensor_members
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.kernel import (
+    KernelPart,
+    absent_types,
+    class_bodies,
+    entry_branches,
+    member_name,
+    output_param,
+    storage_type,
+    summary,
+    type_name,
+)
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.templating import environment, render_block
+
+
+def render_kernel(plan: AttentionPlan, style: str) -> list[GeneratedFile]:
+    """Render ``op_kernel/<op>.cpp``.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    template = environment("attention").get_template("kernel.cpp.jinja")
+    text = template.render(_values(plan, style))
+    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+
+
+def kernel_part(plan: AttentionPlan, style: str) -> KernelPart:
+    """Return the kernel classes of a plan that is one of several in a kernel."""
+    values = _values(plan, style)
+    classes = render_block("attention", "kernel.cpp.jinja", "classes", values)
+    return KernelPart(classes, values["dispatch"], workspace=True, cube=True)
+
+
+def _values(plan: AttentionPlan, style: str) -> dict[str, Any]:
+    spec = plan.spec
+    branches = entry_branches(plan, plan.modes, "")
+    by_variant = {body.variant: body for body in plan.bodies}
+    names = {p.name for p in spec.inputs}
+    outputs = [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]
+    for branch in branches:
+        body = by_variant[branch["variant"]]
+        own = body.attention
+        products = {body.operands[n].tensor for n in (own.query, own.key, own.value)}
+        masks = {body.operands[n].tensor for n in own.masks.values()}
+        branch["note"] = plan.variants[branch["variant"]].label()
+        branch["type"] = _type(plan, body, products, "")
+        branch["args"] = [p.name for p in spec.inputs if p.name in products]
+        branch["beside"] = {
+            "type": _type(plan, body, masks, "Rows"),
+            "args": [p.name for p in spec.inputs if p.name in masks] + outputs,
+        }
+    types = [t for branch in branches for t in (branch["type"], branch["beside"]["type"])]
+    return {
+        **entry_values(spec, style, branches),
+        "absent_types": absent_types(spec, " ".join(types)),
+        "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
+    }
+
+
+def _type(plan: AttentionPlan, body: AttentionBody, tensors: set[str], suffix: str) -> str:
+    """Return the class of cube or vector cores with the storage types of a call."""
+    spec = plan.spec
+    params = [p for p in spec.inputs if p.name in tensors]
+    params += spec.outputs if suffix else []
+    types = ", ".join(storage_type(p, spec) for p in params)
+    return f"{spec.name}_kernel::{body.class_name}{suffix}<{types}>"
+
+
+def _kernel(plan: AttentionPlan, body: AttentionBody) -> dict[str, Any]:
+    spec, own = plan.spec, body.attention
+    names = {
+        "query": body.operands[own.query].tensor,
+        "key": body.operands[own.key].tensor,
+        "value": body.operands[own.value].tensor,
+    }
+    output = output_param(spec, own.output)
+    products = tensor_members(spec, set(names.values()), [])
+    by_name = {row["name"]: row for row in products}
+    masks = dict.fromkeys(own.masks.values())
+    tensors = {body.operands[name].tensor for name in masks}
+    numbers = plan.masks()
+    rows = []
+    for name in masks:
+        param = spec.param(body.operands[name].tensor)
+        argument = next(
+            r["argument"] for r in tensor_members(spec, {param.name}, []) if r["name"] == param.name
+        )
+        rows.append(
+            {
+                "name": f"{name}Mask",
+                "type": type_name(param, False, spec),
+                "argument": argument,
+                "walk": f"mask{numbers[name]}Walk",
+            }
+        )
+    result = tensor_members(spec, set(), [output])[0]
+    steps = [_step(plan, own.masks.get(i, ""), s) for i, s in enumerate(own.steps)]
+    return {
+        "name": body.class_name,
+        "summary": summary(spec, plan, body),
+        "products": products,
+        **{role: by_name[name] for role, name in names.items()},
+        "masks": rows,
+        "mask_tensors": tensor_members(spec, tensors, []),
+        "result": {**result, "member": member_name(output, True, spec)},
+        "steps": steps,
+        "numbers": _numbers(plan, body),
+        "bits": any(s.kind in (ADD_WHERE, FILL) for s in own.steps),
+        "adds": any(s.kind == ADD for s in own.steps),
+        "safe": own.safe,
+    }
+
+
+def _numbers(plan: AttentionPlan, body: AttentionBody) -> list[dict[str, str]]:
+    """Return the numbers of the tiling struct that a class keeps."""
+    found: dict[str, str] = {}
+    for step in body.attention.steps:
+        if not infinite(step.number):
+            found[plan.number(step)] = "float"
+        if step.kind == FILL_ABOVE:
+            found[plan.diagonal(step)] = "int32_t"
+    return [{"name": name, "type": cpp} for name, cpp in found.items()]
+
+
+def _step(plan: AttentionPlan, operand: str, step: ScoreStep) -> str:
+    """Return the statements of a step."""
+    number = plan.number(step) if not infinite(step.number) else _infinity(step)
+    mask = f"{operand}Mask"
+    where = "true" if step.where else "false"
+    if step.kind == SCALE:
+        return f"Muls(scores, scores, {number}, box.count);\nopgen::VectorBarrier();"
+    if step.kind == ADD:
+        return f"{mask}.Add(scores, {number}, wide, scratch, box);"
+    if step.kind == ADD_WHERE:
+        return f"{mask}.template AddWhere<{where}>(scores, {number}, bits, wide, box);"
+    if step.kind == FILL:
+        return f"{mask}.template Fill<{where}>(scores, {number}, bits, wide, box);"
+    assert step.kind == FILL_ABOVE
+    return f"opgen::FillAbove(scores, {plan.diagonal(step)}, {number}, box);"
+
+
+def _infinity(step: ScoreStep) -> str:
+    assert isinstance(step.number, Const)
+    return "opgen::kInf" if step.number.value > 0 else "-opgen::kInf"
