@@ -106,10 +106,12 @@ class SpecBuilder:
         spec = checks.with_backward(spec, backward, written)
         checks.check_codes(spec, findings)
         spec = self.with_saved(spec)
-        if written and not findings.has_errors:
-            self.check_kernel(spec)
         cases = self.cases(spec) if not findings.has_errors else []
-        return OpSpec(**{**vars(spec), "cases": tuple(cases)})
+        spec = replace(spec, cases=tuple(cases))
+        # Cases say which inputs are no broadcasts of each other.
+        if spec.backward == "kernel" and not findings.has_errors:
+            self.check_kernel(spec)
+        return spec
 
     # ---- simple keys ----
 
@@ -262,8 +264,6 @@ class SpecBuilder:
                 "OPG050", "backward cannot be derived", node.location, why, "write 'backward: none'"
             )
             return "none"
-        if word == "kernel" and not self.findings.has_errors:
-            self.check_kernel(spec)
         return word
 
     def with_saved(self, spec: OpSpec) -> OpSpec:
