@@ -147,6 +147,11 @@ class Intervals:
         first = arguments[0] if arguments else None
         if name in _CHOICES:
             chosen = [arguments[i] for i in _CHOICES[name]]
+            if name == "where":
+                chosen = [
+                    self._narrowed(bounds, node.args[i], node.args[0], holds=i == 1)
+                    for bounds, i in zip(chosen, _CHOICES[name], strict=True)
+                ]
             both = [i for i in chosen if i is not None]
             return hull(both) if len(both) == len(chosen) else None
         if name in ("full", "full_like", "scalar_tensor"):
@@ -185,6 +190,71 @@ class Intervals:
         if name in _PASSING:
             return first
         return None
+
+
+    def _narrowed(
+        self, bounds: Interval | None, value: Any, condition: Any, *, holds: bool
+    ) -> Interval | None:
+        """Return the bounds of a value where a condition compares it, from inputs of 64 bits too.
+
+        Such an input is read as the nearest number that int32 holds, which comparisons with numbers
+        of int32 do not tell from it.
+        """
+        least, greatest = bounds or (None, None)
+        for relation, other in _comparisons(condition, value, holds):
+            limits = self.of(other)
+            if limits is None:
+                continue
+            step = Const(int(relation in ("lt", "gt")))
+            if relation in ("lt", "le", "eq"):
+                end = fold("-", limits[1], step)
+                greatest = end if greatest is None else fold("min", greatest, end)
+            if relation in ("gt", "ge", "eq"):
+                end = fold("+", limits[0], step)
+                least = end if least is None else fold("max", least, end)
+        return None if least is None or greatest is None else (least, greatest)
+
+
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "ne": "eq", "eq": "ne"}
+_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _comparisons(condition: Any, value: Any, holds: bool) -> list[tuple[str, Any]]:
+    """Return what a condition says of a value: ``("lt", number or node)`` for ``value < other``.
+
+    Args:
+        condition: a node of bool.
+        value: the node that is compared.
+        holds: whether the condition is true.
+    """
+    if not isinstance(condition, Node) or condition.op != "call_function":
+        return []
+    name = str(condition.target).removeprefix("aten.").split(".")[0]
+    if name in ("logical_not", "bitwise_not"):
+        return _comparisons(condition.args[0], value, not holds)
+    if name in (("logical_and", "bitwise_and") if holds else ("logical_or", "bitwise_or")):
+        return [found for a in condition.args[:2] for found in _comparisons(a, value, holds)]
+    if name not in _OPPOSITE:
+        return []
+    relation = name if holds else _OPPOSITE[name]
+    first, second = condition.args[:2]
+    if _plain(first) is _plain(value):
+        return [(relation, second)]
+    return [(_MIRRORED[relation], first)] if _plain(second) is _plain(value) else []
+
+
+def _plain(value: Any) -> Any:
+    """Return what a node converts from int32 to int64 or copies."""
+    while isinstance(value, Node) and value.op == "call_function":
+        name = str(value.target).removeprefix("aten.").split(".")[0]
+        source: Any = value.args[0] if value.args else None
+        integers = isinstance(source, Node) and all(
+            n.meta["val"].dtype in (torch.int32, torch.int64) for n in (source, value)
+        )
+        if name not in ("_to_copy", "alias", "clone", "detach") or not integers:
+            break
+        value = source
+    return value
 
 
 # Calls whose values are among those of their first argument.

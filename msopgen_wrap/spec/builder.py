@@ -108,7 +108,8 @@ class SpecBuilder:
         checks.check_codes(spec, findings)
         spec = self.with_saved(spec)
         cases = self.cases(spec) if not findings.has_errors else []
-        spec = OpSpec(**{**vars(spec), "cases": tuple(cases)})
+        spec = replace(spec, cases=tuple(cases))
+        # Cases say which inputs are no broadcasts of each other.
         if spec.backward == "kernel" and not findings.has_errors:
             self.check_kernel(spec)
         return spec

@@ -7,8 +7,9 @@ The spec of the gradient has ``gradient_of``, the formula of the forward op, in 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import yaml
@@ -117,21 +118,31 @@ def not_a_kernel(spec: OpSpec, why: str, fix: str = REFERENCE) -> Diagnostic:
     return Diagnostic("OPG050", "backward cannot be a kernel", place, why, fix)
 
 
-def _multiplied_inputs(spec: OpSpec) -> set[str]:
+def _unlike_inputs(spec: OpSpec) -> set[str]:
     """Return the inputs that no call broadcasts to each other, as matrices that are multiplied.
 
-    A rule of an output lists their sizes, and a case gives them shapes that cannot be broadcast.
+    A case gives any two of them shapes that cannot be broadcast. Of those whose sizes a rule of an
+    output lists, one case tells for all.
     """
     rules = [p.shape for p in spec.outputs if isinstance(p.shape, ShapeList)]
     items = [item for rule in rules for item in rule.items]
     sized = {item.tensor for item in items if isinstance(item, (DimOf, DimSlice))}
     sized -= {p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC}
+    free = {p.name for p in spec.inputs if p.shape is None and p.kind is ParamKind.REQUIRED}
+    found = sized if _differ_in_a_case(spec, sized) else set()
+    if all(_differ_in_a_case(spec, pair) for pair in combinations(sorted(free), 2)):
+        found |= free
+    return found
+
+
+def _differ_in_a_case(spec: OpSpec, names: Collection[str]) -> bool:
+    """Whether a case gives inputs shapes that cannot be broadcast."""
     for case in spec.cases:
         try:
-            broadcast_shapes([case.shapes[name] for name in sized if case.shapes.get(name)])
+            broadcast_shapes([case.shapes[name] for name in names if case.shapes.get(name)])
         except ShapeError:
-            return sized
-    return set()
+            return True
+    return False
 
 
 def gradient_problem(spec: OpSpec) -> tuple[str, str]:
@@ -148,7 +159,7 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
             f"the others are brought to the shape of '{together[0]}', which is optional",
             "name an input first that is always given",
         )
-    related = {*together, *_multiplied_inputs(spec)}
+    related = {*together, *_unlike_inputs(spec)}
     loose = [
         p.name
         for p in spec.inputs
@@ -160,8 +171,9 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
         every = listed([p.name for p in spec.inputs if p.shape is None])
         return (
             f"inputs {every} have any shape, so the shapes of their gradients are not known",
-            f"say how they relate: 'shape: like {spec.inputs[0].name}', or an output "
-            f"'broadcast({spec.inputs[0].name}, {loose[-1]})'",
+            f"say how they relate: 'shape: like {spec.inputs[0].name}', an output "
+            f"'broadcast({spec.inputs[0].name}, {loose[-1]})', or a case with shapes that cannot "
+            "be broadcast, if no call may broadcast them",
         )
     return "", ""
 

@@ -133,6 +133,8 @@ class ProductLowerer(Lowerer):
                 return replace(value, rank=rank, steps=(*value.steps, *steps), leading=0)
             if _joined(node) is not None:
                 return None  # its operand is read before the axes are joined
+        if value is None and _transposes(node) and target_name(_behind(source)) in RESHAPES:
+            return None  # neither is this
         if isinstance(value, View) and target == "aten.expand.default" and _spreads(node):
             raise self.more(node)
         is_number = not isinstance(node.meta.get("val"), torch.Tensor)
@@ -164,8 +166,14 @@ class ProductLowerer(Lowerer):
         return _Matrices(left, right, sizes, node)
 
     def _operand(self, node: Any) -> tuple[View, tuple[Any, ...]]:
-        """Return the view of an operand and its batches, taken apart where they were joined."""
-        inner = _behind(node)
+        """Return the view of an operand and its batches, taken apart where they were joined.
+
+        A list of matrices that is transposed after its batches were joined, as the operands of
+        gradients are, is a transposed view of what was joined.
+        """
+        inner, flips = _behind(node), 0
+        while _transposes(inner):
+            inner, flips = _behind(inner.args[0]), flips + 1
         apart = _joined(inner) if target_name(inner) in RESHAPES else None
         view = self.values.get(inner.args[0]) if apart is not None else None
         if apart is None or not isinstance(view, View):
@@ -173,7 +181,8 @@ class ProductLowerer(Lowerer):
         steps, sizes = apart
         kept = len(node.meta["val"].shape) - 1
         view = view.with_leading() if steps else view
-        view = replace(view, rank=view.rank - len(steps), steps=(*view.steps, *steps))
+        flipped = [Step("permute", axes=(-1, -2))] * (flips % 2)
+        view = replace(view, rank=view.rank - len(steps), steps=(*view.steps, *steps, *flipped))
         return view, tuple(sizes[:-kept])
 
     def _plain(self, node: Any) -> tuple[View, tuple[Any, ...]]:
@@ -283,6 +292,15 @@ def _order(node: Node, rank: int) -> list[int]:
     return order
 
 
+def _transposes(node: Any) -> bool:
+    """Whether a call transposes every matrix of a list of matrices."""
+    return (
+        target_name(node) in _PERMUTES
+        and len(node.meta["val"].shape) == 3
+        and _order(node, 3) == [0, 2, 1]
+    )
+
+
 def _sizes(node: Any) -> list[Any]:
     return [getattr(size, "node", size) for size in node.meta["val"].shape]
 
@@ -352,7 +370,8 @@ def _joined(node: Node) -> tuple[list[Step], list[Any]] | None:
 
 def _only_multiplied(node: Node) -> bool:
     return all(
-        target_name(user) in PRODUCTS or (target_name(user) in IDENTITY and _only_multiplied(user))
+        target_name(user) in PRODUCTS
+        or ((target_name(user) in IDENTITY or _transposes(user)) and _only_multiplied(user))
         for user in node.users
     )
 

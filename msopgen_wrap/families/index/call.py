@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.scalars import AttrRef, Const
+from msopgen_wrap.graph.scalars import AttrRef, Const, ScalarExpr
+from msopgen_wrap.graph.sizes import size_of
 from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
@@ -34,6 +35,7 @@ class IndexCall:
         combine: of a scatter ``copy`` or ``add``; "" of a gather.
         values: the operand that is scattered, "" where it is a number.
         numbers: of a scatter, the numbers in place of the table and of the values.
+        sizes: of what a scatter writes to the workspace over a number.
     """
 
     table: str
@@ -46,6 +48,7 @@ class IndexCall:
     combine: str = ""
     values: str = ""
     numbers: tuple[Scalar | None, Scalar | None] = (None, None)
+    sizes: tuple[ScalarExpr, ...] = ()
 
 
 @dataclass
@@ -135,6 +138,15 @@ class CallReader(Lowerer):
                     pending.append(above)
         return [n for n in self.traced.graph.nodes if n in wanted and n not in self.values]
 
+    def sizes(self, node: Node) -> tuple[ScalarExpr, ...]:
+        """Return the sizes of a tensor of one number."""
+        for above in self._needed(node):
+            self.values[above] = self.lowered(above)
+        found = [size_of(node, axis, self.size_symbols()) for axis in range(_rank(node))]
+        if None in found:
+            raise self.refusal(node, "its sizes do not follow from those of the inputs")
+        return tuple(size for size in found if size is not None)
+
     def _name(self, view: View) -> str:
         if view not in self._names:
             used = set(self._names.values())
@@ -164,6 +176,10 @@ def _is_widened(node: Node) -> bool:
     source: Any = node.args[0]
     dtypes = (source.meta["val"].dtype, node.meta["val"].dtype)
     return dtypes[0] in (torch.int32, torch.int64) and dtypes[1] in (torch.int32, torch.int64)
+
+
+def _rank(node: Node) -> int:
+    return len(node.meta["val"].shape)
 
 
 def _axis(node: Any, dim: Any) -> tuple[int, int]:
@@ -226,15 +242,17 @@ def _scatter(reader: CallReader, node: Node) -> IndexCall:
 def _scattered(
     reader: CallReader, call: IndexCall, table: Any, values: Any, adds: bool
 ) -> IndexCall:
-    if reader.spec.outputs[0].site is not None or reader.spec.outputs[0].inplace:
-        raise OpgenError(reader.unsupported(table, "a value between passes, or in place"))
+    if reader.spec.outputs[0].inplace:
+        raise OpgenError(reader.unsupported(table, "in place"))
     below, number = reader.view_or_number(table, "the tensor")
     if below and reader.operands[below].steps:
         raise reader.refusal(table, "the tensor is a view")
     given, value = reader.view_or_number(values, "the values")
     combine = "add" if adds else "copy"
     numbers = (number, value)
-    return replace(call, table=below, combine=combine, values=given, numbers=numbers)
+    stored = reader.spec.outputs[0].site is not None
+    sizes = reader.sizes(table) if stored and not below else ()
+    return replace(call, table=below, combine=combine, values=given, numbers=numbers, sizes=sizes)
 
 
 _READERS: dict[str, Any] = {

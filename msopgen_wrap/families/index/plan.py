@@ -19,6 +19,7 @@ from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE, DTYPE_BYTES, Program, Scalar
+from msopgen_wrap.schedule.views import StoredShape
 from msopgen_wrap.spec.model import OpSpec
 
 # Fields of the tiling struct that stand for the table of a scatter and for its values.
@@ -88,6 +89,9 @@ def plan_index(
                 read.operands,
                 compute=compute,
             )
+            if call.sizes:
+                stored = StoredShape(call.sizes, call.sizes)
+                body.stored_shapes = {spec.outputs[0].name: stored}
             for combo in combos:
                 body.budgets[combo, "rows"] = budget(spec, body, call, combo)
             plan.bodies.append(body)
@@ -106,6 +110,8 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
         OpgenError: OPG204 where neither does.
     """
     found = [call, *(CallReader(spec, other, 0).read() for other in others)]
+    if len({len(c.sizes) for c in found}) > 1:
+        raise OpgenError(_other_shape(spec))
     for number in (lambda c: c.axis, lambda c: c.axis - c.rank):
         numbers = set(map(number, found))
         if len(numbers) == 1 or call.attr:
@@ -118,6 +124,16 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
             "one kernel serves every rank, and counts axes from the front or from the end",
             "give the input a `rank`, or name the axis by one number",
         )
+    )
+
+
+def _other_shape(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG204",
+        f"what {spec.op} scatters to has other axes at other ranks of its inputs",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "the result goes through the workspace, and TilingFunc knows its sizes for one rank",
+        "give the input a `rank`",
     )
 
 

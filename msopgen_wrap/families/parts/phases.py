@@ -139,6 +139,8 @@ class Phases:
             operands = [n for n in anchor.all_input_nodes if not _is_input(n)]
             if ANCHORS[target_name(anchor)] == "contract":  # reads its operands through views
                 operands = [n if _is_given(n) else root(n) for n in operands]
+            # The workspace would hold one number in place of a tensor filled with it.
+            operands = [n for n in operands if not _is_filled(n)]
             return any(map(self._write, sorted(operands, key=_is_given)))
         return False
 
@@ -339,6 +341,13 @@ def _is_given(node: Any) -> bool:
 def _is_input(node: Node) -> bool:
     """Whether an argument is no computed tensor: an input, a temporary or a number."""
     return node.op != "call_function" or not _is_tensor(node)
+
+
+def _is_filled(node: Node) -> bool:
+    """Whether a value is made of numbers alone, whatever gives its sizes."""
+    if not _is_tensor(node):
+        return True
+    return node.op == "call_function" and all(map(_is_filled, node.all_input_nodes))
 
 
 def _is_reduced(node: Node) -> bool:

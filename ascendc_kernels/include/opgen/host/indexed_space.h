@@ -146,14 +146,16 @@ struct IndexedSpace {
             return;
         }
         if (values != nullptr) {
-            if (!BroadcastsTo(values->dim, dims)) {
+            // no items take no values, whose sizes need not be known
+            const bool nothing = Numel(*values) == 0 && Items() == 0;
+            if (!nothing && !BroadcastsTo(values->dim, dims)) {
                 refusal = "values of shape " + ShapeText(values->dim) + " do not broadcast to " +
                           ShapeText(dims);
                 return;
             }
             std::vector<int64_t> own;
             for (size_t i = 0; i < dims.size(); ++i) {
-                own.push_back(StepOf(*values, dims.size(), i));
+                own.push_back(nothing ? 0 : StepOf(*values, dims.size(), i));
             }
             steps.push_back(own);
             valueOffset = values->offset;
