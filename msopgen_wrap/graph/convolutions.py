@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msopgen_wrap.graph.derivatives import differentiate
+from msopgen_wrap.graph.symbols import empty_of
 from msopgen_wrap.torch_import import torch
 
 _aten = torch.ops.aten
@@ -94,7 +95,7 @@ def _meta(
     for i, size in enumerate(x.shape[2:]):
         reach = dilation[i] * (filters.shape[2 + i] - 1) + 1
         sizes.append((size - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i])
-    return x.new_empty(sizes)
+    return empty_of(x, sizes)
 
 
 def _on_cpu(
@@ -252,7 +253,7 @@ def _plain_meta(
             sizes.append((size - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i])
         else:
             sizes.append((size + 2 * padding[i] - reach) // stride[i] + 1)
-    return x.new_empty(sizes)
+    return empty_of(x, sizes)
 
 
 def _plain_on_cpu(
@@ -279,7 +280,7 @@ def _each(value: Any, axes: int) -> list[Any]:
 def _cut_meta(
     x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, groups: Any
 ) -> Any:
-    return x.new_empty([x.shape[0], filters.shape[0], *sizes])
+    return empty_of(x, [x.shape[0], filters.shape[0], *sizes])
 
 
 def _cut_on_cpu(
@@ -295,7 +296,7 @@ def _cut_on_cpu(
 def _filter_meta(
     x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, groups: Any
 ) -> Any:
-    return x.new_empty([filters.shape[0], x.shape[1] // groups, *sizes])
+    return empty_of(x, [filters.shape[0], x.shape[1] // groups, *sizes])
 
 
 def _filter_on_cpu(

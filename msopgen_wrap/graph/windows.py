@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.graph.derivatives import differentiate
+from msopgen_wrap.graph.symbols import empty_of
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
@@ -155,29 +156,31 @@ def _window_meta(
     padded: bool,
     divisor: Any,
 ) -> Any:
-    return x.new_empty(_shape(x, size, step, before, dilation, ceil))
+    return empty_of(x, _shape(x, size, step, before, dilation, ceil))
 
 
 def _positions_meta(x: Any, size: Any, step: Any, before: Any, dilation: Any, ceil: bool) -> Any:
     shape = _shape(x, size, step, before, dilation, ceil)
-    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+    values = empty_of(x, shape)
+    return values, torch.empty_like(values, dtype=torch.int64)
 
 
 def _adaptive_meta(x: Any, kind: str, outputs: Any) -> Any:
-    return x.new_empty([*x.shape[: -len(outputs)], *outputs])
+    return empty_of(x, [*x.shape[: -len(outputs)], *outputs])
 
 
 def _adaptive_positions_meta(x: Any, outputs: Any) -> Any:
     shape = [*x.shape[: -len(outputs)], *outputs]
-    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+    values = empty_of(x, shape)
+    return values, torch.empty_like(values, dtype=torch.int64)
 
 
 def _gradient_meta(x: Any, sizes: Any, *numbers: Any) -> Any:
-    return x.new_empty([*x.shape[: x.dim() - len(sizes)], *sizes])
+    return empty_of(x, [*x.shape[: x.dim() - len(sizes)], *sizes])
 
 
 def _position_gradient_meta(x: Any, positions: Any, sizes: Any, *numbers: Any) -> Any:
-    return x.new_empty([*x.shape[: x.dim() - len(sizes)], *sizes])
+    return empty_of(x, [*x.shape[: x.dim() - len(sizes)], *sizes])
 
 
 for _name, _function, _meta in (

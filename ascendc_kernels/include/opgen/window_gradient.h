@@ -209,13 +209,14 @@ class MaxGradient {
     __aicore__ inline void Start(const WindowTiles& tiles) {
         sums_.Start(tiles, PitchOf(tiles.outputs.Size(2), kLanes));
     }
-    // Add what a chunk gives. rows: its gradients, `pitch` apart; positions: in their planes, so
-    // far apart, too, which become places in the windows.
+    // Add what a chunk gives. rows: its gradients, `pitch` apart; positions: in their planes,
+    // `positionPitch` apart, which become places in the windows.
     __aicore__ inline void Join(const WindowTiles& tiles, const LocalTensor<float>& rows,
-                                uint32_t pitch, const LocalTensor<int32_t>& positions) {
+                                uint32_t pitch, const LocalTensor<int32_t>& positions,
+                                uint32_t positionPitch) {
         const uint32_t lanes = PitchOf(tiles.InputRows(), kLanes);
         TransposeMatrix(sums_.Columns(), rows, tiles.InputRows(), pitch, lanes);
-        Place(tiles, positions, pitch, lanes);
+        Place(tiles, positions, positionPitch, lanes);
         const WindowAxis* axis = tiles.axis;
         for (int64_t deep = 0; deep < axis[0].window; ++deep) {
             for (int64_t high = 0; high < axis[1].window; ++high) {

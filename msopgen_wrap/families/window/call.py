@@ -36,6 +36,8 @@ class WindowCall:
         ceil: whether a last window that reaches beyond the tensor counts.
         padded: whether an average counts what lies outside.
         divisor: what an average is divided by; None: by how many elements it counts.
+        sizes: of a gradient, those of the axes that the windows are along.
+        places: of the gradient of a maximum, the operand with the positions of the elements.
     """
 
     tensor: str
@@ -51,10 +53,12 @@ class WindowCall:
     ceil: bool = False
     padded: bool = True
     divisor: ScalarExpr | None = None
+    sizes: tuple[ScalarExpr, ...] = ()
+    places: str = ""
 
     def numbers(self) -> list[ScalarExpr]:
         """Return the numbers that the tiling function reads."""
-        every = [*self.size, *self.step, *self.before, *self.dilation, *self.outputs]
+        every = [*self.size, *self.step, *self.before, *self.dilation, *self.outputs, *self.sizes]
         return [*every, self.divisor] if self.divisor is not None else every
 
 
@@ -108,6 +112,10 @@ class WindowReader(Lowerer):
         given: dict[str, Any] = dict(zip((a.name for a in schema), node.args, strict=False))
         tensor = self._tensor(given.pop("x"))
         found: dict[str, Any] = {}
+        if "sizes" in given:
+            found["kind"] = "max" if "positions" in given else "average"
+        if "positions" in given:
+            found["places"] = self._tensor(given.pop("positions"))
         for name, value in given.items():
             if isinstance(value, (list, tuple)):
                 found[name] = tuple(self._number(v) for v in value)
@@ -115,7 +123,7 @@ class WindowReader(Lowerer):
                 found[name] = self._number(value)
             else:
                 found[name] = value
-        return tensor, len(found.get("size") or found["outputs"]), found
+        return tensor, len(found.get("size") or found.get("outputs") or found["sizes"]), found
 
     def _tensor(self, value: Any) -> str:
         """Return the operand that the call reads.
