@@ -7,7 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.host_text import simplified
-from msopgen_wrap.graph.scalars import Const, ScalarExpr
+from msopgen_wrap.graph.scalars import Const, DimRef, ScalarExpr
 from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
@@ -118,7 +118,8 @@ class WindowReader(Lowerer):
             found["places"] = self._tensor(given.pop("positions"))
         for name, value in given.items():
             if isinstance(value, (list, tuple)):
-                found[name] = tuple(self._number(v) for v in value)
+                read = self._last_size if name == "sizes" else self._number
+                found[name] = tuple(map(read, value))
             elif isinstance(value, Node) or type(value) is int:
                 found[name] = self._number(value)
             else:
@@ -147,9 +148,20 @@ class WindowReader(Lowerer):
         return found.tensor
 
     def _number(self, value: Any) -> ScalarExpr:
+        return simplified(self._read(value))
+
+    def _last_size(self, value: Any) -> ScalarExpr:
+        """Return a size of one of the last axes, counted from the end at every rank."""
+        size = self._read(value)
+        if isinstance(size, DimRef) and size.signed is None:
+            axis = size.axis - size.rank
+            return DimRef(size.tensor, axis, 0, axis)
+        return simplified(size)
+
+    def _read(self, value: Any) -> ScalarExpr:
         if isinstance(value, Node):
             self._lower(value)
-        return simplified(self.scalar_expr(value))
+        return self.scalar_expr(value)
 
     def _lower(self, node: Node) -> None:
         """Lower a node and what it is made of, in the order of the graph."""
