@@ -4,13 +4,19 @@
 with filters of shape (channels of the result, channels of a group of the input, window), whose
 windows are the other way round. So a kernel multiplies the same matrices as for a plain
 convolution, and the filters are rearranged once, before it.
+
+The gradients of a convolution are convolutions of what arrives: by its input a transposed one, or,
+of a transposed one, the first positions of a plain one (``opgen::cut_convolution``); by its filters
+one whose windows are as large as the gradient (``opgen::filter_gradient``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from msopgen_wrap.graph.derivatives import differentiate
+from msopgen_wrap.graph.symbols import empty_of
 from msopgen_wrap.torch_import import torch
 
 _aten = torch.ops.aten
@@ -18,6 +24,18 @@ _LIBRARY = torch.library.Library("opgen", "FRAGMENT")
 _LIBRARY.define(
     "transposed_convolution(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
     "SymInt[] dilation, SymInt[] output_padding, SymInt groups) -> Tensor"
+)
+_LIBRARY.define(
+    "convolution(Tensor x, Tensor weight, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
+    "bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"
+)
+_LIBRARY.define(
+    "cut_convolution(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, SymInt[] sizes, SymInt groups) -> Tensor"
+)
+_LIBRARY.define(
+    "filter_gradient(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, SymInt[] sizes, SymInt groups) -> Tensor"
 )
 
 
@@ -77,7 +95,7 @@ def _meta(
     for i, size in enumerate(x.shape[2:]):
         reach = dilation[i] * (filters.shape[2 + i] - 1) + 1
         sizes.append((size - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i])
-    return x.new_empty(sizes)
+    return empty_of(x, sizes)
 
 
 def _on_cpu(
@@ -102,3 +120,213 @@ def _on_cpu(
 
 _LIBRARY.impl("transposed_convolution", _meta, "Meta")
 _LIBRARY.impl("transposed_convolution", _on_cpu, "CPU")
+
+
+# ---- gradients -----------------------------------------------------------------------------------
+
+
+def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -> tuple[Any, ...]:
+    """Return the gradients of ``opgen::convolution`` by its input and by its filters.
+
+    Args:
+        gradient: (images, channels of the result, one to three spatial axes).
+        arguments: of the call. x: (images, channels, spatial axes); weight: (channels of the
+            result, channels per group, window), or of a transposed convolution (channels, channels
+            of the result per group, window).
+        asked: of which arguments the gradient is wanted.
+    """
+    x, weight, stride, padding, dilation, transposed, _, groups = arguments
+    axes = range(x.dim() - 2)
+    by_input = by_filters = None
+    if asked[0] and transposed:
+        by_input = torch.ops.opgen.cut_convolution(
+            gradient, weight, stride, padding, dilation, list(x.shape[2:]), groups
+        )
+    elif asked[0]:
+        extra = []
+        for i in axes:
+            reach = dilation[i] * (weight.shape[2 + i] - 1) + 1
+            whole = (gradient.shape[2 + i] - 1) * stride[i] - 2 * padding[i] + reach
+            extra.append(x.shape[2 + i] - whole)
+        by_input = transposed_convolution(
+            gradient, weight, stride, padding, dilation, extra, groups
+        )
+    if asked[1]:
+        image, rows = (gradient, x) if transposed else (x, gradient)
+        by_filters = torch.ops.opgen.filter_gradient(
+            image,
+            rows.transpose(0, 1),
+            stride,
+            padding,
+            dilation,
+            list(weight.shape[2:]),
+            groups,
+        )
+    return by_input, by_filters, *[None] * 6
+
+
+def convolution_functions() -> dict[Any, Callable[..., Any]]:
+    """Return PyTorch's convolutions, each with what a trace calls that is differentiated."""
+    functional = torch.nn.functional
+    found: dict[Any, Callable[..., Any]] = {}
+    for axes in (1, 2, 3):
+        found[getattr(functional, f"conv{axes}d")] = _plain(axes)
+        found[getattr(functional, f"conv_transpose{axes}d")] = _turned(axes)
+    return found
+
+
+def _plain(axes: int) -> Callable[..., Any]:
+    def call(
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: Any = 1,
+    ) -> Any:
+        if isinstance(padding, str) or input.dim() != axes + 2:
+            return NotImplemented
+        numbers = [_each(n, axes) for n in (stride, padding, dilation)]
+        made = torch.ops.opgen.convolution(input, weight, *numbers, False, [0] * axes, groups)
+        return made if bias is None else made + _by_channel(made, bias)
+
+    return call
+
+
+def _turned(axes: int) -> Callable[..., Any]:
+    def call(
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: Any = 1,
+        dilation: Any = 1,
+    ) -> Any:
+        if input.dim() != axes + 2:
+            return NotImplemented
+        numbers = [_each(n, axes) for n in (stride, padding, dilation)]
+        more = _each(output_padding, axes)
+        made = torch.ops.opgen.convolution(input, weight, *numbers, True, more, groups)
+        return made if bias is None else made + _by_channel(made, bias)
+
+    return call
+
+
+def _by_channel(x: Any, bias: Any) -> Any:
+    """Line up one number per channel with the channels of ``x``."""
+    return bias.view(bias.shape[0], *[1] * (x.dim() - 2))
+
+
+def decomposed_convolution(
+    x: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: Any,
+) -> Any:
+    """Return the table entry of ``opgen::convolution``: transposed ones have their filters turned."""
+    if not transposed:
+        return NotImplemented
+    return transposed_convolution(x, weight, stride, padding, dilation, output_padding, groups)
+
+
+def _plain_meta(
+    x: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: Any,
+) -> Any:
+    sizes = [x.shape[0], weight.shape[1] * groups if transposed else weight.shape[0]]
+    for i, size in enumerate(x.shape[2:]):
+        reach = dilation[i] * (weight.shape[2 + i] - 1) + 1
+        if transposed:
+            sizes.append((size - 1) * stride[i] - 2 * padding[i] + reach + output_padding[i])
+        else:
+            sizes.append((size + 2 * padding[i] - reach) // stride[i] + 1)
+    return empty_of(x, sizes)
+
+
+def _plain_on_cpu(
+    x: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+) -> Any:
+    return _aten.convolution.default(
+        x, weight, None, stride, padding, dilation, transposed, output_padding, groups
+    )
+
+
+def _each(value: Any, axes: int) -> list[Any]:
+    """Return a number per spatial axis, as PyTorch takes one for all."""
+    listed = list(value) if isinstance(value, (list, tuple)) else [value]
+    return listed * axes if len(listed) == 1 else listed
+
+
+def _cut_meta(
+    x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, groups: Any
+) -> Any:
+    return empty_of(x, [x.shape[0], filters.shape[0], *sizes])
+
+
+def _cut_on_cpu(
+    x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, groups: int
+) -> Any:
+    zeros = [0] * len(stride)
+    made = _aten.convolution.default(
+        x, filters, None, stride, padding, dilation, False, zeros, groups
+    )
+    return made[(..., *(slice(0, size) for size in sizes))]
+
+
+def _filter_meta(
+    x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, groups: Any
+) -> Any:
+    return empty_of(x, [filters.shape[0], x.shape[1] // groups, *sizes])
+
+
+def _filter_on_cpu(
+    x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, groups: int
+) -> Any:
+    """Convolve the channels of ``x`` as images, with windows as large as the gradient.
+
+    Args:
+        x: (images, channels, spatial axes), what the filters have been applied to.
+        filters: (channels of the result, images, positions), the gradient of the result.
+        stride, padding, dilation: of the convolution whose filters these are the gradient of.
+        sizes: of a filter.
+        groups: of channels.
+    """
+    images, channels = x.shape[:2]
+    apart = x.reshape(images, groups, channels // groups, *x.shape[2:]).transpose(0, 2)
+    joined = apart.reshape(channels // groups, groups * images, *x.shape[2:])
+    if images == 0:
+        return x.new_zeros([filters.shape[0], channels // groups, *sizes])
+    zeros = [0] * len(stride)
+    made = _aten.convolution.default(
+        joined, filters, None, dilation, padding, stride, False, zeros, groups
+    )
+    return made.transpose(0, 1)[(..., *(slice(0, size) for size in sizes))]
+
+
+_LIBRARY.impl("convolution", _plain_meta, "Meta")
+_LIBRARY.impl("convolution", _plain_on_cpu, "CPU")
+differentiate(_LIBRARY, torch.ops.opgen.convolution.default, _gradients)
+_LIBRARY.impl("cut_convolution", _cut_meta, "Meta")
+_LIBRARY.impl("cut_convolution", _cut_on_cpu, "CPU")
+_LIBRARY.impl("filter_gradient", _filter_meta, "Meta")
+_LIBRARY.impl("filter_gradient", _filter_on_cpu, "CPU")

@@ -96,6 +96,7 @@ class SymbolEnv(ShapeEnv):
         self.refused: Exception | None = None
         self.tracer: Any = None
         self._stand_in_of: dict[sympy.Basic, float] = {}
+        self._sizes: set[sympy.Basic] = set()
         self._derived = 0
 
     # ---- symbols -------------------------------------------------------------------------------
@@ -148,6 +149,10 @@ class SymbolEnv(ShapeEnv):
         set_proxy_slot(result, self.tracer, thunkify(self.tracer, lambda: proxy))
         return result
 
+    def declare_size(self, size: torch.SymInt) -> None:
+        """Note that a number made of attrs is a size; PyTorch asks whether it is 0 at least."""
+        self._sizes.add(size.node.expr)
+
     def attrs_in(self, expr: sympy.Basic) -> tuple[str, ...]:
         """Return the attrs that an expression reads, sorted."""
         found = (self.attr_of.get(s) for s in getattr(expr, "free_symbols", ()))
@@ -176,6 +181,8 @@ class SymbolEnv(ShapeEnv):
         known = self._maybe_evaluate_static(expr)
         if known is not None:
             return known
+        if isinstance(expr, sympy.Ge) and expr.rhs == 0 and expr.lhs in self._sizes:
+            return sympy.true
         if names and self.structural.issuperset(names) and sym_node.hint is not None:
             for name in names:
                 self.numbers.setdefault(name, set()).update(_numbers(expr))
@@ -305,6 +312,20 @@ class _Mathematics:
             return self._env.derive(value, *args)
 
         return call
+
+
+def empty_of(x: Any, sizes: list[Any]) -> Any:
+    """Return a tensor of the dtype of ``x`` for the shape function of a call.
+
+    Args:
+        x: an argument of the call.
+        sizes: of the result, which the tiling function checks.
+    """
+    for size in sizes:
+        env = getattr(getattr(size, "node", None), "shape_env", None)
+        if isinstance(env, SymbolEnv):
+            env.declare_size(size)
+    return x.new_empty(sizes)
 
 
 def _extremum(plain: Any, symbolic: Any, *values: Any) -> Any:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED, OF_ANY_RANK
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.windows import window_functions
@@ -87,8 +88,9 @@ class Composites(TorchFunctionMode):
 
     def __init__(self, differentiated: bool = False, open_rank: bool = False) -> None:
         super().__init__()
-        # PyTorch differentiates its own pools
-        own = DIFFERENTIATED if differentiated else window_functions()
+        own = window_functions(differentiated)
+        if differentiated:
+            own = {**own, **convolution_functions(), **DIFFERENTIATED}
         self.replaced = {**_REPLACED, **own}
         self.first = OF_ANY_RANK if differentiated and open_rank else {}
 

@@ -21,6 +21,7 @@ from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.detours import drop_passing_axes
 from msopgen_wrap.graph.expands import move_expands
+from msopgen_wrap.graph.given_shapes import use_given_shapes
 from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
@@ -337,6 +338,7 @@ def _trace_once(
     without_mutations(module.graph)
     reverse_scans(module.graph)
     if spec.differentiated:
+        use_given_shapes(module.graph)
         use_saved_values(module.graph, names)
         name_axes_of_one(module.graph)
         drop_passing_axes(module.graph)

@@ -7,9 +7,12 @@ symbols. Windows of unlike sizes (adaptive pools) are told by the number of outp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.derivatives import differentiate
+from msopgen_wrap.graph.symbols import empty_of
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
@@ -25,6 +28,19 @@ _LIBRARY.define(
 )
 _LIBRARY.define("adaptive_window(Tensor x, str kind, SymInt[] outputs) -> Tensor")
 _LIBRARY.define("adaptive_positions(Tensor x, SymInt[] outputs) -> (Tensor, Tensor)")
+# Gradients, by what the windows are of; sizes: those of its last axes.
+_LIBRARY.define(
+    "window_gradient(Tensor x, SymInt[] sizes, SymInt[] size, SymInt[] step, SymInt[] before, "
+    "SymInt[] dilation, bool ceil, bool padded, SymInt? divisor) -> Tensor"
+)
+_LIBRARY.define(
+    "position_gradient(Tensor x, Tensor positions, SymInt[] sizes, SymInt[] size, SymInt[] step, "
+    "SymInt[] before, SymInt[] dilation, bool ceil) -> Tensor"
+)
+_LIBRARY.define("adaptive_window_gradient(Tensor x, SymInt[] sizes) -> Tensor")
+_LIBRARY.define(
+    "adaptive_position_gradient(Tensor x, Tensor positions, SymInt[] sizes) -> Tensor"
+)
 
 _MAX = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}
 _ADAPTIVE_MAX = {
@@ -74,6 +90,44 @@ def _adaptive_positions(x: Any, outputs: Any) -> Any:
     return _ADAPTIVE_MAX[len(outputs)](x, outputs, return_indices=True)
 
 
+def _window_gradient(
+    x: Any,
+    sizes: Any,
+    size: Any,
+    step: Any,
+    before: Any,
+    dilation: Any,
+    ceil: bool,
+    padded: bool,
+    divisor: Any,
+) -> Any:
+    def averages(elements: Any) -> Any:
+        return _window(elements, "average", size, step, before, dilation, ceil, padded, divisor)
+
+    return _pulled_back(averages, x, sizes)
+
+
+def _adaptive_gradient(x: Any, sizes: Any) -> Any:
+    outputs = list(x.shape[-len(sizes) :])
+    return _pulled_back(lambda elements: _adaptive(elements, "average", outputs), x, sizes)
+
+
+def _pulled_back(windows: Callable[[Any], Any], gradient: Any, sizes: Any) -> Any:
+    """Return the gradient of a linear function of tensors with such last axes."""
+    lead = gradient.shape[: gradient.dim() - len(sizes)]
+    with torch.enable_grad():
+        elements = gradient.new_zeros([*lead, *sizes], requires_grad=True)
+        (found,) = torch.autograd.grad(windows(elements), elements, gradient)
+    return found
+
+
+def _position_gradient(x: Any, positions: Any, sizes: Any, *numbers: Any) -> Any:
+    lead = x.shape[: x.dim() - len(sizes)]
+    places = positions.long().reshape(*lead, -1)
+    zeros = x.new_zeros([*lead, math.prod(sizes)])
+    return zeros.scatter_add(-1, places, x.reshape(*lead, -1)).reshape(*lead, *sizes)
+
+
 # ---- shapes --------------------------------------------------------------------------------------
 
 
@@ -102,24 +156,38 @@ def _window_meta(
     padded: bool,
     divisor: Any,
 ) -> Any:
-    return x.new_empty(_shape(x, size, step, before, dilation, ceil))
+    return empty_of(x, _shape(x, size, step, before, dilation, ceil))
 
 
 def _positions_meta(x: Any, size: Any, step: Any, before: Any, dilation: Any, ceil: bool) -> Any:
     shape = _shape(x, size, step, before, dilation, ceil)
-    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+    values = empty_of(x, shape)
+    return values, torch.empty_like(values, dtype=torch.int64)
 
 
 def _adaptive_meta(x: Any, kind: str, outputs: Any) -> Any:
-    return x.new_empty([*x.shape[: -len(outputs)], *outputs])
+    return empty_of(x, [*x.shape[: -len(outputs)], *outputs])
 
 
 def _adaptive_positions_meta(x: Any, outputs: Any) -> Any:
     shape = [*x.shape[: -len(outputs)], *outputs]
-    return x.new_empty(shape), x.new_empty(shape, dtype=torch.int64)
+    values = empty_of(x, shape)
+    return values, torch.empty_like(values, dtype=torch.int64)
+
+
+def _gradient_meta(x: Any, sizes: Any, *numbers: Any) -> Any:
+    return empty_of(x, [*x.shape[: x.dim() - len(sizes)], *sizes])
+
+
+def _position_gradient_meta(x: Any, positions: Any, sizes: Any, *numbers: Any) -> Any:
+    return empty_of(x, [*x.shape[: x.dim() - len(sizes)], *sizes])
 
 
 for _name, _function, _meta in (
+    ("window_gradient", _window_gradient, _gradient_meta),
+    ("adaptive_window_gradient", _adaptive_gradient, _gradient_meta),
+    ("position_gradient", _position_gradient, _position_gradient_meta),
+    ("adaptive_position_gradient", _position_gradient, _position_gradient_meta),
     ("window", _window, _window_meta),
     ("window_positions", _positions, _positions_meta),
     ("adaptive_window", _adaptive, _adaptive_meta),
@@ -127,6 +195,55 @@ for _name, _function, _meta in (
 ):
     _LIBRARY.impl(_name, _function, "CPU")
     _LIBRARY.impl(_name, _meta, "Meta")
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def _by_window(gradient: Any, arguments: Any, asked: Any) -> Any:
+    x, kind, size, step, before, dilation, ceil, padded, divisor = arguments
+    sizes = list(x.shape[-len(size) :])
+    if kind == "max":
+        numbers = (size, step, before, dilation, ceil)
+        positions = torch.ops.opgen.window_positions(x, *numbers)[1]
+        found = torch.ops.opgen.position_gradient(gradient, positions, sizes, *numbers)
+    else:
+        found = torch.ops.opgen.window_gradient(
+            gradient, sizes, size, step, before, dilation, ceil, padded, divisor
+        )
+    return found, *[None] * (len(arguments) - 1)
+
+
+def _by_positions(gradient: Any, arguments: Any, asked: Any) -> Any:
+    x, *numbers = arguments
+    sizes = list(x.shape[-len(numbers[0]) :])
+    positions = torch.ops.opgen.window_positions(x, *numbers)[1]
+    found = torch.ops.opgen.position_gradient(gradient, positions, sizes, *numbers)
+    return found, *[None] * len(numbers)
+
+
+def _by_share(gradient: Any, arguments: Any, asked: Any) -> Any:
+    x, kind, outputs = arguments
+    sizes = list(x.shape[-len(outputs) :])
+    if kind == "max":
+        positions = torch.ops.opgen.adaptive_positions(x, outputs)[1]
+        found = torch.ops.opgen.adaptive_position_gradient(gradient, positions, sizes)
+    else:
+        found = torch.ops.opgen.adaptive_window_gradient(gradient, sizes)
+    return found, None, None
+
+
+def _by_shared_positions(gradient: Any, arguments: Any, asked: Any) -> Any:
+    x, outputs = arguments
+    positions = torch.ops.opgen.adaptive_positions(x, outputs)[1]
+    sizes = list(x.shape[-len(outputs) :])
+    return torch.ops.opgen.adaptive_position_gradient(gradient, positions, sizes), None
+
+
+differentiate(_LIBRARY, torch.ops.opgen.window.default, _by_window)
+differentiate(_LIBRARY, torch.ops.opgen.window_positions.default, _by_positions)
+differentiate(_LIBRARY, torch.ops.opgen.adaptive_window.default, _by_share)
+differentiate(_LIBRARY, torch.ops.opgen.adaptive_positions.default, _by_shared_positions)
 
 
 # ---- what stands in place of PyTorch's functions -------------------------------------------------
@@ -227,12 +344,13 @@ def _outputs(x: Any, output_size: Any, axes: int) -> list[Any]:
     return [size if n is None else n for n, size in zip(outputs, sizes, strict=True)]
 
 
-def _adaptive_max(axes: int, positions: bool) -> Callable[..., Any]:
+def _adaptive_max(axes: int, positions: bool, differentiated: bool) -> Callable[..., Any]:
     def call(x: Any, output_size: Any, return_indices: bool = False) -> Any:
         outputs = _outputs(x, output_size, axes)
         if positions or return_indices:
             return torch.ops.opgen.adaptive_positions(x, outputs)
-        if all(type(n) is int and n == 1 for n in outputs):
+        one = all(type(n) is int and n == 1 for n in outputs)
+        if one and not differentiated:  # equal elements do not share the gradient
             return torch.amax(x, list(range(-axes, 0)), keepdim=True)
         return torch.ops.opgen.adaptive_window(x, "max", outputs)
 
@@ -249,8 +367,12 @@ def _adaptive_average(axes: int) -> Callable[..., Any]:
     return call
 
 
-def window_functions() -> dict[Any, Callable[..., Any]]:
-    """Return PyTorch's pools, each with what tracing calls in its place."""
+def window_functions(differentiated: bool = False) -> dict[Any, Callable[..., Any]]:
+    """Return PyTorch's pools, each with what tracing calls in its place.
+
+    Args:
+        differentiated: whether the trace is that of gradients.
+    """
     found: dict[Any, Callable[..., Any]] = {}
     for axes in (1, 2, 3):
         for name in (f"max_pool{axes}d", f"max_pool{axes}d_with_indices"):
@@ -258,7 +380,9 @@ def window_functions() -> dict[Any, Callable[..., Any]]:
                 if hasattr(module, name):
                     found[getattr(module, name)] = _max(axes, name.endswith("indices"))
         for name in (f"adaptive_max_pool{axes}d", f"adaptive_max_pool{axes}d_with_indices"):
-            found[getattr(functional, name)] = _adaptive_max(axes, name.endswith("indices"))
+            found[getattr(functional, name)] = _adaptive_max(
+                axes, name.endswith("indices"), differentiated
+            )
         found[getattr(functional, f"avg_pool{axes}d")] = _average(axes)
         found[getattr(functional, f"lp_pool{axes}d")] = _norm(axes)
         found[getattr(functional, f"adaptive_avg_pool{axes}d")] = _adaptive_average(axes)

@@ -90,7 +90,7 @@ def vjp(
     weights = tuple(inputs[f"{PREFIX}{name}"] for name in names)
     if torch._C._functorch.peek_interpreter_stack() is not None:  # a trace
         outputs, pull = torch.func.vjp(run, *(given[name] for name in targets))[:2]
-        found = pull(torch.utils._pytree.tree_map(lambda y, w: w.to(y.dtype), outputs, weights))
+        found = pull(torch.utils._pytree.tree_map(_as_output, outputs, weights))
         return with_absent(dict(zip(targets, found, strict=True)))
     # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
     with torch.enable_grad():
@@ -112,6 +112,26 @@ def vjp(
             )
     found = torch.utils._pytree.tree_unflatten(flat, nest)
     return with_absent(dict(zip(targets, found, strict=True)))
+
+
+def _as_output(output: Any, weight: Any) -> Any:
+    """Return a gradient that arrives in a trace with the dtype and the sizes of its output.
+
+    Sizes are equal as the shape rules say. Where an attr decides them PyTorch cannot know.
+    """
+    from msopgen_wrap.torch_import import torch
+
+    weight = weight.to(output.dtype)
+    if not any(map(_from_attrs, output.shape)):
+        return weight
+    return torch.ops.opgen.given_shape(weight, list(output.shape))  # graph.given_shapes
+
+
+def _from_attrs(size: Any) -> bool:
+    """Whether a size of a trace is made of attrs, which have symbols of their own."""
+    node = getattr(size, "node", None)
+    attrs = getattr(getattr(node, "shape_env", None), "attr_of", ())
+    return bool(attrs) and any(symbol in attrs for symbol in size.node.expr.free_symbols)
 
 
 def sources_of(spec: OpSpec, forward: OpSpec, attrs: Mapping[str, Any]) -> tuple[str, ...]:

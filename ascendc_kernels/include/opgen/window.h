@@ -17,7 +17,8 @@ namespace opgen {
 
 constexpr uint32_t kWindowAxes = 3;  // depth, height, width
 
-// The windows along one axis.
+// The windows along one axis. Of a gradient, which goes the other way, the windows are its inputs
+// and the elements that they were taken of its outputs.
 struct WindowAxis {
     int64_t inputs = 1;
     int64_t outputs = 1;
@@ -26,14 +27,31 @@ struct WindowAxis {
     int64_t before = 0;
     int64_t dilation = 1;
     bool adaptive = false;  // the windows share the axis evenly
+    bool reversed = false;  // of a gradient
 
-    // The first element of a window, and the one behind its last; they may lie outside.
+    // The first element of a window, and the one behind its last; they may lie outside. Of a
+    // gradient the first window that may hold an element, and the one behind the last.
     __aicore__ inline int64_t Begin(int64_t output) const {
+        if (reversed && !adaptive) {
+            const int64_t reach = output + before - (window - 1) * dilation;
+            return reach > 0 ? (reach + step - 1) / step : 0;
+        }
         return adaptive ? output * inputs / outputs : output * step - before;
     }
     __aicore__ inline int64_t End(int64_t output) const {
+        if (reversed && !adaptive) {
+            return (output + before) / step + 1;
+        }
         return adaptive ? ((output + 1) * inputs + outputs - 1) / outputs
                         : Begin(output) + (window - 1) * dilation + 1;
+    }
+    // The windows that a gradient is of.
+    __aicore__ inline WindowAxis Windows() const {
+        WindowAxis windows = *this;
+        windows.inputs = outputs;
+        windows.outputs = inputs;
+        windows.reversed = false;
+        return windows;
     }
     // How many elements an average counts along the axis.
     __aicore__ inline int64_t Count(int64_t output, bool outside) const {
@@ -96,9 +114,11 @@ __aicore__ inline void ForWindows(const WindowAxis& axis, int64_t first, int64_t
 // The planes of a call, its tiles, and the part of a tile that UB holds at once.
 class WindowTiles {
  public:
+    // reversed: whether these are the tiles of a gradient.
     template <typename Tiling>
-    __aicore__ inline void Init(const Tiling& tiling) {
+    __aicore__ inline void Init(const Tiling& tiling, bool reversed = false) {
         for (uint32_t i = 0; i < kWindowAxes; ++i) {
+            axis[i].reversed = reversed;
             axis[i].inputs = tiling.inputSizes[i];
             axis[i].outputs = tiling.outputSizes[i];
             axis[i].window = tiling.windowSizes[i];

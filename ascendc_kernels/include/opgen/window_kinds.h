@@ -95,6 +95,34 @@ struct MultiplyRows {
     }
 };
 
+// Divide a value per window by how many elements the window counts. values: for each depth and
+// height of `windows` the rows of all planes, `pitch` apart; shares: room for such a row.
+template <typename Axis, typename Range>
+__aicore__ inline void ShareByCounts(const LocalTensor<float>& values,
+                                     const LocalTensor<float>& shares, const Axis* axis,
+                                     const Range& windows, uint32_t planes, uint32_t pitch,
+                                     bool outside) {
+    const uint32_t rows = planes * windows.Size(0) * windows.Size(1);
+    Order<AscendC::HardEvent::V_S>();
+    for (uint32_t i = 0; i < pitch; ++i) {
+        const int64_t window = windows.first[2] + i;
+        const int64_t count = window < windows.last[2] ? axis[2].Count(window, outside) : 1;
+        shares.SetValue(i, 1.0f / static_cast<float>(count));
+    }
+    Order<AscendC::HardEvent::S_V>();
+    ForRows(values, shares, pitch, rows, pitch, 0, MultiplyRows());
+    VectorBarrier();
+    const uint32_t length = planes * pitch;
+    for (uint32_t row = 0; row < windows.Size(0) * windows.Size(1); ++row) {
+        const int64_t depth = windows.first[0] + row / windows.Size(1);
+        const int64_t height = windows.first[1] + row % windows.Size(1);
+        const int64_t count = axis[0].Count(depth, outside) * axis[1].Count(height, outside);
+        const LocalTensor<float> at = values[row * length];
+        AscendC::Muls(at, at, 1.0f / static_cast<float>(count), length);
+    }
+    VectorBarrier();
+}
+
 // What kinds of one value per window share.
 template <typename Op>
 struct ValueWindow {
@@ -142,33 +170,14 @@ struct AverageWindow : ValueWindow<AddRows> {
     template <typename Axis, typename Range>
     __aicore__ inline void Finish(const LocalTensor<float>& sums, const Axis* axis,
                                   const Range& outputs, uint32_t planes, uint32_t pitch) {
-        const uint32_t rows = planes * outputs.Size(0) * outputs.Size(1);
         if (share_ != 0.0f) {
+            const uint32_t rows = planes * outputs.Size(0) * outputs.Size(1);
             AscendC::Muls(sums, sums, share_, rows * pitch);
             VectorBarrier();
             return;
         }
-        const LocalTensor<float> shares = sharesBuf_.template Get<float>();
-        Order<AscendC::HardEvent::V_S>();
-        for (uint32_t i = 0; i < pitch; ++i) {
-            const int64_t output = outputs.first[2] + i;
-            const int64_t count =
-                output < outputs.last[2] ? axis[2].Count(output, countOutside_) : 1;
-            shares.SetValue(i, 1.0f / static_cast<float>(count));
-        }
-        Order<AscendC::HardEvent::S_V>();
-        ForRows(sums, shares, pitch, rows, pitch, 0, MultiplyRows());
-        VectorBarrier();
-        const uint32_t length = planes * pitch;
-        for (uint32_t row = 0; row < outputs.Size(0) * outputs.Size(1); ++row) {
-            const int64_t depth = outputs.first[0] + row / outputs.Size(1);
-            const int64_t height = outputs.first[1] + row % outputs.Size(1);
-            const int64_t count =
-                axis[0].Count(depth, countOutside_) * axis[1].Count(height, countOutside_);
-            const LocalTensor<float> at = sums[row * length];
-            AscendC::Muls(at, at, 1.0f / static_cast<float>(count), length);
-        }
-        VectorBarrier();
+        ShareByCounts(sums, sharesBuf_.template Get<float>(), axis, outputs, planes, pitch,
+                      countOutside_);
     }
 
  private:

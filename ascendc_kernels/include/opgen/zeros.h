@@ -21,6 +21,12 @@ class Zeros {
         total_ = tiling.total;
         pipe->InitBuffer(zeros_, kBytes);
     }
+    // Beside a class that has a workspace.
+    template <typename Tiling>
+    __aicore__ inline void Init(GM_ADDR tensor, GM_ADDR, const Tiling& tiling,
+                                AscendC::TPipe* pipe) {
+        Init(tensor, tiling, pipe);
+    }
     __aicore__ inline void Process() {
         constexpr uint32_t kElements = kBytes / sizeof(T);
         LocalTensor<T> tile = zeros_.template Get<T>();

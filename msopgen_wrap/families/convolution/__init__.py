@@ -32,5 +32,5 @@ class Convolution(AnchorFamily[ConvolutionPlan]):
         return plan_convolution(self, spec, variants, first)
 
     def modes(self, plan: OpPlan) -> set[str]:
-        """Return the only mode."""
+        """Return what calls can reach."""
         return set(plan.modes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.convolution.plan import ConvolutionPlan
+from msopgen_wrap.families.convolution.plan import MODES, ZEROS, ConvolutionPlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
@@ -36,12 +36,30 @@ def kernel_part(plan: ConvolutionPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
     values = _values(plan, style)
     classes = render_block("convolution", "kernel.cpp.jinja", "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=True, cube=True)
+    branches = [row for branch in values["dispatch"] for row in _with_zeros(plan, branch)]
+    return KernelPart(classes, branches, workspace=True, cube=True)
+
+
+def _with_zeros(plan: ConvolutionPlan, branch: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return a branch, and beside it that of sums of nothing where the plan has one."""
+    if "zeros" not in plan.modes:
+        return [branch]
+    output = plan.spec.outputs[0]
+    zeros = {
+        **{name: value for name, value in branch.items() if name != "beside"},
+        "key": branch["key"] + ZEROS["zeros"],
+        "mode": ZEROS["zeros"],
+        "vector": True,
+        "type": f"opgen::Zeros<{storage_type(output, plan.spec)}>",
+        "args": branch["args"][-1:],
+        "note": ", ".join(t for t in (branch["note"], "sums of no elements") if t),
+    }
+    return [branch, zeros]
 
 
 def _values(plan: ConvolutionPlan, style: str) -> dict[str, Any]:
     spec = plan.spec
-    branches = entry_branches(plan, plan.modes, "")
+    branches = entry_branches(plan, MODES, "")
     image = plan.operands()[plan.call.image].tensor
     for branch in branches:
         branch["note"] = plan.variants[branch["variant"]].label()

@@ -32,8 +32,10 @@ from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import I32, Program, Scalar
 from msopgen_wrap.spec.model import OpSpec
 
-# The only mode, and the last digit of its tiling key.
+# The last digit of the tiling key: a convolution, or zeros, which the sums of a gradient over no
+# images are.
 MODES = {"convolution": 0}
+ZEROS = {"zeros": 1}
 
 
 @dataclass
@@ -87,6 +89,8 @@ def plan_convolution(
         cure = "make the numbers attrs without `allowed:`"
         raise OpgenError(different_variants(spec, "are different convolutions", cure))
     plan.call = calls[0][0]
+    if plan.call.read == "ReadFilterGradient":
+        plan.modes.update(ZEROS)
     share_classes(spec, variants, plan.bodies)
     return plan
 

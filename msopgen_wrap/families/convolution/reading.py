@@ -23,7 +23,12 @@ _SAME_ORDER = {
     "aten.squeeze.dims",
     "aten.unsqueeze.default",
 }
-_TRANSPOSED = "opgen.transposed_convolution.default"
+# Calls with a number more per spatial axis, and how the tiling function reads them.
+_OWN = {
+    "opgen.transposed_convolution.default": "ReadTransposed",
+    "opgen.cut_convolution.default": "ReadCut",
+    "opgen.filter_gradient.default": "ReadFilterGradient",
+}
 _CASTS = {"prims.convert_element_type.default", "aten._to_copy.default", "aten.to.dtype"}
 
 
@@ -36,8 +41,9 @@ class ConvolutionCall:
         filters: the operand with the filters.
         strides, paddings, dilations: a number per spatial axis.
         groups: of channels.
-        extra: what the result of a transposed convolution has more, per spatial axis.
-        transposed: whether the input is spread out by the strides.
+        more: what the result of a transposed convolution has more, per spatial axis, or the sizes
+            of one that is cut or that gives filters.
+        read: how the tiling function reads it.
     """
 
     image: str = ""
@@ -46,8 +52,8 @@ class ConvolutionCall:
     paddings: tuple[ScalarExpr, ...] = ()
     dilations: tuple[ScalarExpr, ...] = ()
     groups: tuple[ScalarExpr, ...] = ()
-    extra: tuple[ScalarExpr, ...] = ()
-    transposed: bool = False
+    more: tuple[ScalarExpr, ...] = ()
+    read: str = "Read"
 
     def numbers(self) -> dict[str, tuple[ScalarExpr, ...]]:
         """Return the numbers by what they are."""
@@ -56,7 +62,7 @@ class ConvolutionCall:
             "paddings": self.paddings,
             "dilations": self.dilations,
             "groups": self.groups,
-            **({"extra": self.extra} if self.transposed else {}),
+            **({"more": self.more} if self.more else {}),
         }
 
 
@@ -86,14 +92,17 @@ class ConvolutionReader(Lowerer):
             node = node.args[0]
         if node not in found:
             raise self._more(found[0], f"{target_name(node)} stands behind it")
-        transposed = target_name(node) == _TRANSPOSED
-        extra: Any = []
-        if transposed:
-            image, filters, strides, paddings, dilations, extra, groups = node.args
+        read = _OWN.get(target_name(node), "Read")
+        more: Any = []
+        bias = None
+        if target_name(node) == "opgen.convolution.default":
+            image, filters, strides, paddings, dilations, _, _, groups = node.args
+        elif target_name(node) in _OWN:
+            image, filters, strides, paddings, dilations, more, groups = node.args
         else:
             image, filters, bias, strides, paddings, dilations, _, _, groups = node.args
-            if bias is not None:
-                raise self._more(node, "it adds a bias")
+        if bias is not None:
+            raise self._more(node, "it adds a bias")
         self._lower_numbers(node)
         self.call = ConvolutionCall(
             self._operand_view(image, "the input", _INPUT_STEPS),
@@ -102,8 +111,8 @@ class ConvolutionReader(Lowerer):
             paddings=self._numbers(paddings),
             dilations=self._numbers(dilations),
             groups=self._numbers([groups]),
-            extra=self._numbers(extra),
-            transposed=transposed,
+            more=self._numbers(more),
+            read=read,
         )
         return self.call
 

@@ -21,9 +21,10 @@ _FIELDS = [
     field_row(
         "int64_t",
         "inputSteps",
-        5,
-        "elements between images, channels, depths, lines; the first one",
+        6,
+        "elements between images, channels, depths, lines; the first one; between groups",
     ),
+    field_row("uint64_t", "resultSteps", 2, "elements between images and filters of the result"),
     field_row("uint64_t", "tiles", 0, "tiles of output positions"),
     field_row("uint64_t", "slotLength", 0, "elements of the columns of a tile"),
     field_row("uint32_t", "inputSizes", _SPATIAL, "depth, height and width of the input"),
@@ -50,12 +51,13 @@ _FIELDS = [
     field_row("uint32_t", "columnPitch", 0, "elements between rows of the columns"),
     field_row("uint32_t", "inPlace", 0, "whether the input already lies as columns"),
     field_row("uint32_t", "depth", 0, "elements of a filter"),
-    field_row("uint32_t", "positions", 0, "output positions of an image"),
     {
         **field_row("TCubeTiling", "cube", 0, "how the Matmul object makes a tile"),
         "struct": True,
     },
 ]
+# Of a convolution that may be a sum of nothing.
+_ZEROS = field_row("uint64_t", "total", 0, "elements of the result, where all of them are 0")
 _HEADERS = ('"opgen_convolution_space.h"', '"opgen_tile_budget.h"', '"tiling/tiling_api.h"')
 
 
@@ -74,11 +76,12 @@ def render_tiling(plan: ConvolutionPlan, style: str) -> TilingText:
         "blocks": block_rows(plan),
         "image": call.image,
         "filters": call.filters,
-        "read": "ReadTransposed" if call.transposed else "Read",
+        "read": call.read,
         "numbers": {k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
         "result": member_name(output, True, spec),
         "image_dtype": dtype_expr(spec, image),
         "result_dtype": result_dtype(spec, output),
+        "zeros": plan.modes.get("zeros"),
         "tiling_ref": "tiling." if style == "8.1" else "tiling->",
     }
     text = (
@@ -86,4 +89,5 @@ def render_tiling(plan: ConvolutionPlan, style: str) -> TilingText:
         .get_template("tiling.cpp.jinja")
         .render(**setters(style), **shared, **values)
     )
-    return tiling_text(spec, style, text, shared, list(_FIELDS), _HEADERS)
+    fields = [*_FIELDS[:-1], _ZEROS, _FIELDS[-1]] if "zeros" in plan.modes else list(_FIELDS)
+    return tiling_text(spec, style, text, shared, fields, _HEADERS)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.host_text import simplified
-from msopgen_wrap.graph.scalars import Const, ScalarExpr
+from msopgen_wrap.graph.scalars import Const, DimRef, ScalarExpr
 from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
@@ -36,6 +36,8 @@ class WindowCall:
         ceil: whether a last window that reaches beyond the tensor counts.
         padded: whether an average counts what lies outside.
         divisor: what an average is divided by; None: by how many elements it counts.
+        sizes: of a gradient, those of the axes that the windows are along.
+        places: of the gradient of a maximum, the operand with the positions of the elements.
     """
 
     tensor: str
@@ -51,10 +53,12 @@ class WindowCall:
     ceil: bool = False
     padded: bool = True
     divisor: ScalarExpr | None = None
+    sizes: tuple[ScalarExpr, ...] = ()
+    places: str = ""
 
     def numbers(self) -> list[ScalarExpr]:
         """Return the numbers that the tiling function reads."""
-        every = [*self.size, *self.step, *self.before, *self.dilation, *self.outputs]
+        every = [*self.size, *self.step, *self.before, *self.dilation, *self.outputs, *self.sizes]
         return [*every, self.divisor] if self.divisor is not None else every
 
 
@@ -108,14 +112,19 @@ class WindowReader(Lowerer):
         given: dict[str, Any] = dict(zip((a.name for a in schema), node.args, strict=False))
         tensor = self._tensor(given.pop("x"))
         found: dict[str, Any] = {}
+        if "sizes" in given:
+            found["kind"] = "max" if "positions" in given else "average"
+        if "positions" in given:
+            found["places"] = self._tensor(given.pop("positions"))
         for name, value in given.items():
             if isinstance(value, (list, tuple)):
-                found[name] = tuple(self._number(v) for v in value)
+                read = self._last_size if name == "sizes" else self._number
+                found[name] = tuple(map(read, value))
             elif isinstance(value, Node) or type(value) is int:
                 found[name] = self._number(value)
             else:
                 found[name] = value
-        return tensor, len(found.get("size") or found["outputs"]), found
+        return tensor, len(found.get("size") or found.get("outputs") or found["sizes"]), found
 
     def _tensor(self, value: Any) -> str:
         """Return the operand that the call reads.
@@ -139,9 +148,20 @@ class WindowReader(Lowerer):
         return found.tensor
 
     def _number(self, value: Any) -> ScalarExpr:
+        return simplified(self._read(value))
+
+    def _last_size(self, value: Any) -> ScalarExpr:
+        """Return a size of one of the last axes, counted from the end at every rank."""
+        size = self._read(value)
+        if isinstance(size, DimRef) and size.signed is None:
+            axis = size.axis - size.rank
+            return DimRef(size.tensor, axis, 0, axis)
+        return simplified(size)
+
+    def _read(self, value: Any) -> ScalarExpr:
         if isinstance(value, Node):
             self._lower(value)
-        return simplified(self.scalar_expr(value))
+        return self.scalar_expr(value)
 
     def _lower(self, node: Node) -> None:
         """Lower a node and what it is made of, in the order of the graph."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.families.window.call import WindowCall
 from msopgen_wrap.families.window.plan import WindowPlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
@@ -53,19 +54,30 @@ def _values(plan: WindowPlan, style: str) -> dict[str, Any]:
 def _kernel(plan: WindowPlan, body: Body) -> dict[str, Any]:
     spec, call = plan.spec, plan.call
     source = spec.param(body.operands[call.tensor].tensor)
-    gm = tensor_members(spec, {source.name}, spec.outputs)
-    written = dict(zip((p.name for p in spec.outputs), gm[1:], strict=True))
-    kind = "AverageWindow" if call.kind == "average" else "MaxWindow"
+    places = spec.param(body.operands[call.places].tensor) if call.places else None
+    used = {source.name} | ({places.name} if places else set())
+    gm = tensor_members(spec, used, spec.outputs)
+    by_name = {g["name"]: g for g in gm[: len(used)]}
+    written = dict(zip((p.name for p in spec.outputs), gm[len(used) :], strict=True))
     return {
         "name": body.class_name,
         "summary": summary(spec, plan, body),
         "gm": gm,
-        "source": gm[0],
+        "source": by_name[source.name],
+        "places": by_name[places.name] if places else None,
         "widens": any(dtype != "float32" for dtype in source.dtypes),
         "results": [
             {**written[name], "number": number}
             for number, name in enumerate((call.values, call.positions))
             if name
         ],
-        "kind": "MaxPosition" if call.positions else kind,
+        "windows": _class(call),
     }
+
+
+def _class(call: WindowCall) -> str:
+    """Return the C++ class that goes through the windows of a tile."""
+    if call.sizes:
+        return "opgen::MaxGradient" if call.places else "opgen::AverageGradient"
+    kind = "AverageWindow" if call.kind == "average" else "MaxWindow"
+    return f"opgen::Windows<opgen::{'MaxPosition' if call.positions else kind}>"

@@ -127,11 +127,25 @@ def _check_dtypes(spec: OpSpec, call: WindowCall) -> None:
                         "leave the dtype out, or write the kernel with `kernel:`",
                     )
                 )
+    if call.places:
+        places = spec.param(call.places)
+        if {*places.dtypes} != {"int32"}:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG332",
+                    f"{spec.op} has positions of {places.dtypes[0]}",
+                    places.location,
+                    "positions of elements in a plane are read as int32",
+                    "leave them out of `save`, so that they are computed again",
+                )
+            )
 
 
 def budget(spec: OpSpec, call: WindowCall, combo: int) -> Budget:
     """Return the UB use of a call: per element read, per element of joined columns, per result."""
     source = DTYPE_BYTES[spec.param(call.tensor).dtypes[combo]]
+    if call.sizes:
+        return _gradient_budget(spec, call, combo)
     states = 2 if call.positions else 1
     results = {
         f"{name}Queue": DTYPE_BYTES[spec.param(name).dtypes[combo]]
@@ -153,3 +167,26 @@ def budget(spec: OpSpec, call: WindowCall, combo: int) -> Budget:
     if call.positions:
         buffers.append(Buffer("masks", 0, fixed=MASK_BYTES))
     return Budget(tuple(buffers), SELECT_RESERVE if call.positions else 0)
+
+
+def _gradient_budget(spec: OpSpec, call: WindowCall, combo: int) -> Budget:
+    """Return the UB use of a gradient: per element read, per sum along rows, per result."""
+    source = DTYPE_BYTES[spec.param(call.tensor).dtypes[combo]]
+    buffers = [Buffer(f"{call.tensor}Queue", source, 2)]
+    if source < 4:
+        buffers.append(Buffer("wideBuf", 4))
+    if call.places:
+        places = DTYPE_BYTES[spec.param(call.places).dtypes[combo]]
+        buffers.append(Buffer(f"{call.places}Queue", places, 2))
+        buffers += [Buffer("places", 4), Buffer("chosen", 4), Buffer("mask", 0, fixed=MASK_BYTES)]
+    else:
+        # A row of a chunk, which has 16 lanes.
+        buffers.append(Buffer("shares", 4 / 16))
+    buffers += [
+        Buffer("columns", 4),
+        Buffer("joined columns", 0, per_number=4),
+        Buffer("joined rows", 0, per_number=4),
+        Buffer("results", 0, per_row=4),
+        Buffer(call.values, 0, per_row=2 * DTYPE_BYTES[spec.param(call.values).dtypes[combo]]),
+    ]
+    return Budget(tuple(buffers), SELECT_RESERVE if call.places else 0)

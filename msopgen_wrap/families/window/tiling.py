@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.families.window.call import WindowCall
 from msopgen_wrap.families.window.plan import WindowPlan
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.render.tiling import (
@@ -61,14 +62,21 @@ def render_tiling(plan: WindowPlan, style: str) -> TilingText:
             call=call,
             numbers={
                 name: ", ".join(map(to_cpp, getattr(call, name)))
-                for name in ("size", "step", "before", "dilation", "outputs")
+                for name in ("size", "step", "before", "dilation", "outputs", "sizes")
             },
+            space=_space(call),
             divisor=to_cpp(call.divisor) if call.divisor is not None else "",
             budgets=_budgets(plan),
         )
     )
     headers = ('"opgen_window_space.h"', '"opgen_tile_budget.h"')
     return tiling_text(spec, style, text, values, fields, headers)
+
+
+def _space(call: WindowCall) -> str:
+    """Return which space of the tiling function the windows make."""
+    kind = "Window" if call.size else "Count"
+    return f"Of{kind}Gradient" if call.sizes else f"Of{kind}s"
 
 
 def _budgets(plan: WindowPlan) -> list[dict[str, Any]]:

@@ -37,8 +37,11 @@ struct ConvolutionSpace {
     std::vector<int64_t> input, output, window, strides, paddings, dilations;
     // Elements from one of the input to the next where it is spread out, with zeros between them.
     std::vector<int64_t> spreads;
-    // Elements between images, channels, depths and lines of the input, and its first element.
-    int64_t inputSteps[5] = {};
+    // Elements between images, channels, depths and lines of the input, its first element, and
+    // elements between groups.
+    int64_t inputSteps[6] = {};
+    int64_t resultSteps[2] = {};  // elements between images, and between filters, of the result
+    bool filterGradient = false;  // images of the product are channels of the input
     bool inPlace = false;  // the input already lies as columns
     int64_t tileLines = 1, tileColumns = 1, tileFilters = 1;
     int64_t stepChannels = 1, stepColumns = 1;
@@ -52,18 +55,7 @@ struct ConvolutionSpace {
                      const std::vector<int64_t>& givenDilations, int64_t givenGroups) {
         const std::string refusal =
             ReadNumbers(x, weight, givenStrides, givenPaddings, givenDilations, givenGroups);
-        if (!refusal.empty()) {
-            return refusal;
-        }
-        for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
-            const int64_t padded = input[i] + Times(2, paddings[i]);
-            if (padded < Reach(i)) {
-                return "the window of " + std::to_string(Reach(i)) + " is larger than the padded " +
-                       "input of " + std::to_string(padded);
-            }
-            output[i] = (padded - Reach(i)) / strides[i] + 1;
-        }
-        return Lie(x, weight);
+        return refusal.empty() ? Place(x, weight) : refusal;
     }
     // Read the sizes of a transposed call: a plain convolution, in steps of one, of the input
     // spread out by the strides. `extra` is what the result has more at its end.
@@ -93,19 +85,64 @@ struct ConvolutionSpace {
         spreads.swap(strides);
         return Lie(x, weight);
     }
+    // Read the sizes of a call whose result has the first `sizes` of its positions.
+    std::string ReadCut(const View& x, const View& weight, const std::vector<int64_t>& givenStrides,
+                        const std::vector<int64_t>& givenPaddings,
+                        const std::vector<int64_t>& givenDilations, int64_t givenGroups,
+                        const std::vector<int64_t>& sizes) {
+        const std::string refusal =
+            Read(x, weight, givenStrides, givenPaddings, givenDilations, givenGroups);
+        return refusal.empty() ? Keep(sizes, x, weight) : refusal;
+    }
+    // Read the sizes of a call that gives the gradient of filters of `sizes`. x: (images, channels,
+    // ...) that they were applied to; rows: (filters, images, positions), the gradient of the
+    // result. The product has the channels of x as images, and images as channels.
+    std::string ReadFilterGradient(const View& x, const View& rows,
+                                   const std::vector<int64_t>& givenStrides,
+                                   const std::vector<int64_t>& givenPaddings,
+                                   const std::vector<int64_t>& givenDilations, int64_t givenGroups,
+                                   const std::vector<int64_t>& sizes) {
+        if (x.dim.size() < 3 || givenGroups < 1 || x.dim[1] % givenGroups != 0) {
+            return "channels of an input of shape " + ShapeText(x.dim) + " do not make " +
+                   std::to_string(givenGroups) + " groups";
+        }
+        // Channels of a group as images, groups of images as channels.
+        View turned = x;
+        turned.dim[0] = x.dim[1] / givenGroups;
+        turned.dim[1] = Times(givenGroups, x.dim[0]);
+        turned.stride[0] = x.stride[1];
+        turned.stride[1] = x.stride[0];
+        filterGradient = true;
+        std::string refusal =
+            ReadNumbers(turned, rows, givenDilations, givenPaddings, givenStrides, givenGroups);
+        if (!refusal.empty()) {
+            return refusal;
+        }
+        if (channels == 0) {  // there are no images: sums of nothing
+            output = Numbers(sizes, 1);
+            return Lie(turned, rows);
+        }
+        refusal = Place(turned, rows);
+        return refusal.empty() ? Keep(sizes, turned, rows) : refusal;
+    }
     // Shape of the result, of as many axes as the input.
     std::vector<int64_t> Dims(size_t rank) const {
         std::vector<int64_t> dims(output.end() - static_cast<int64_t>(rank - 2), output.end());
-        dims.insert(dims.begin(), {images, Times(groups, filters)});
+        const int64_t all = Times(groups, filters);
+        dims.insert(dims.begin(), {filterGradient ? all : images, filterGradient ? images : all});
         return dims;
     }
+    // Elements of the result.
+    int64_t Total() const { return Times(Times(images, Times(groups, filters)), Positions()); }
     // Output positions of an image.
     int64_t Positions() const { return Times(Times(output[0], output[1]), output[2]); }
     // Positions of a plane of the input.
     int64_t InputPositions() const { return Times(Times(input[0], input[1]), input[2]); }
     // Rows of the columns: elements that a filter multiplies.
     int64_t Depth() const { return Times(channels, Times(Times(window[0], window[1]), window[2])); }
-    bool Empty() const { return images == 0 || filters == 0 || Positions() == 0; }
+    bool Empty() const {
+        return images == 0 || filters == 0 || channels == 0 || Positions() == 0;
+    }
     // Elements of the columns of a tile.
     int64_t SlotLength() const { return inPlace ? 0 : Times(Depth(), columnPitch); }
     // Bytes of workspace that a cube core and its vector cores take.
@@ -129,7 +166,8 @@ struct ConvolutionSpace {
             return "";
         }
         const int64_t most =
-            std::max({Depth(), Times(groups, filters), Positions(), inputSteps[0], inputSteps[1]});
+            std::max({Depth(), Times(groups, filters), Positions(), inputSteps[0], inputSteps[1],
+                      resultSteps[1]});
         if (!FitsInt32(most)) {
             return "a size or a step of the input is " + std::to_string(most) +
                    ", which does not fit 32 bits";
@@ -162,6 +200,30 @@ struct ConvolutionSpace {
     }
 
  private:
+    // Count the positions of a call; returns why it has none.
+    std::string Place(const View& x, const View& weight) {
+        for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
+            const int64_t padded = input[i] + Times(2, paddings[i]);
+            if (padded < Reach(i)) {
+                return "the window of " + std::to_string(Reach(i)) + " is larger than the padded " +
+                       "input of " + std::to_string(padded);
+            }
+            output[i] = (padded - Reach(i)) / strides[i] + 1;
+        }
+        return Lie(x, weight);
+    }
+    // Leave out positions behind the first `sizes`; returns why there are fewer.
+    std::string Keep(const std::vector<int64_t>& sizes, const View& x, const View& weight) {
+        const std::vector<int64_t> kept = Numbers(sizes, 1);
+        for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
+            if (kept[i] < 0 || kept[i] > output[i]) {
+                return "a convolution has " + ShapeText(output) + " positions, a gradient of " +
+                       ShapeText(kept) + " is asked for";
+            }
+        }
+        output = kept;
+        return Lie(x, weight);
+    }
     // Read what plain and transposed calls have in common; the sizes of the result are missing.
     std::string ReadNumbers(const View& x, const View& weight,
                             const std::vector<int64_t>& givenStrides,
@@ -180,7 +242,7 @@ struct ConvolutionSpace {
         }
         images = x.dim[0];
         channels = weight.dim[1];
-        if (channels == 0) {
+        if (channels == 0 && !filterGradient) {
             return "a convolution needs channels";
         }
         filters = all / groups;
@@ -258,6 +320,9 @@ struct ConvolutionSpace {
         inputSteps[2] = last > 3 ? x.stride[last - 2] : 0;
         inputSteps[3] = last > 2 ? x.stride[last - 1] : 0;
         inputSteps[4] = x.offset;
+        inputSteps[5] = Times(filterGradient ? images : channels, inputSteps[filterGradient ? 0 : 1]);
+        resultSteps[0] = filterGradient ? Positions() : Times(Times(groups, filters), Positions());
+        resultSteps[1] = filterGradient ? Times(images, Positions()) : Positions();
         bool plain = true;
         for (size_t i = 0; i < static_cast<size_t>(kSpatialDims); ++i) {
             plain = plain && window[i] == 1 && strides[i] == 1 && paddings[i] == 0 &&
@@ -265,7 +330,7 @@ struct ConvolutionSpace {
         }
         const bool lines = input[1] == 1 || inputSteps[3] == input[2];
         const bool planes = input[0] == 1 || inputSteps[2] == Times(input[1], input[2]);
-        inPlace = plain && lines && planes && inputSteps[1] >= InputPositions();
+        inPlace = !filterGradient && plain && lines && planes && inputSteps[1] >= InputPositions();
         return "";
     }
     // Elements of a line of the input that so many positions and a step of the window meet.

@@ -41,6 +41,7 @@ class WindowSpace {
     int64_t planes = 1;
     std::vector<int64_t> shape;  // of the results
     std::string refusal;
+    bool reversed = false;  // a gradient: its inputs are windows, its outputs their elements
 
     int64_t tileOutputs[kWindowAxes];
     int64_t chunkInputs[kWindowAxes];
@@ -82,6 +83,26 @@ class WindowSpace {
         space.TakeShape(dims, counts.size());
         return space;
     }
+    // The gradient of such windows. dims: of the gradient that arrives, one number per window;
+    // sizes: of the axes that the windows are along.
+    static WindowSpace OfWindowGradient(const std::vector<int64_t>& dims,
+                                        const std::vector<int64_t>& sizes,
+                                        const std::vector<int64_t>& size,
+                                        const std::vector<int64_t>& steps,
+                                        const std::vector<int64_t>& padding,
+                                        const std::vector<int64_t>& apart, bool ceil) {
+        WindowSpace space = OfWindows(Whole(dims, sizes), size, steps, padding, apart, ceil);
+        space.Reverse(dims, sizes);
+        return space;
+    }
+    static WindowSpace OfCountGradient(const std::vector<int64_t>& dims,
+                                       const std::vector<int64_t>& sizes) {
+        const size_t axes = std::min(dims.size(), sizes.size());
+        const std::vector<int64_t> counts(dims.end() - static_cast<int64_t>(axes), dims.end());
+        WindowSpace space = OfCounts(Whole(dims, sizes), counts);
+        space.Reverse(dims, sizes);
+        return space;
+    }
     // The share of an element in an average where all windows count alike, else 0.
     double Share(bool padded, int64_t divisor) const {
         if (divisor != 0) {
@@ -89,9 +110,11 @@ class WindowSpace {
         }
         int64_t count = 1;
         for (int64_t i = 0; i < kWindowAxes; ++i) {
-            const int64_t last = (outputs[i] - 1) * step[i] - before[i] + window[i];
-            const bool inside = before[i] == 0 && last <= inputs[i];
-            if (adaptive[i] != 0 || !(inside || (padded && last <= inputs[i] + before[i]))) {
+            const int64_t windows = reversed ? inputs[i] : outputs[i];
+            const int64_t elements = reversed ? outputs[i] : inputs[i];
+            const int64_t last = (windows - 1) * step[i] - before[i] + window[i];
+            const bool inside = before[i] == 0 && last <= elements;
+            if (adaptive[i] != 0 || !(inside || (padded && last <= elements + before[i]))) {
                 return 0;
             }
             count = Times(count, window[i]);
@@ -108,7 +131,7 @@ class WindowSpace {
         laneUnit_ = compared ? kComparedLanes : kLanes;
         int64_t read = Times(planes, element);
         for (int64_t i = 0; i < kWindowAxes; ++i) {
-            read = Times(read, inputs[i]);
+            read = Times(read, reversed ? outputs[i] : inputs[i]);
         }
         const int64_t worthwhile = std::max<int64_t>(1, read / kWindowBytesPerCore);
         const int64_t used = std::min(coresOfChip, worthwhile);
@@ -218,8 +241,35 @@ class WindowSpace {
             refusal = "a plane of " + std::to_string(plane) + " elements, of 2^31 - 1 at most";
         }
     }
+    // The shape of a tensor with windows along its last axes, which have these sizes.
+    static std::vector<int64_t> Whole(const std::vector<int64_t>& dims,
+                                      const std::vector<int64_t>& sizes) {
+        const size_t axes = std::min(dims.size(), sizes.size());
+        std::vector<int64_t> whole(dims.begin(), dims.end() - static_cast<int64_t>(axes));
+        whole.insert(whole.end(), sizes.begin(), sizes.end());
+        return whole;
+    }
+    // Exchange windows and elements, for a gradient of shape `dims`.
+    void Reverse(const std::vector<int64_t>& dims, const std::vector<int64_t>& sizes) {
+        if (refusal.empty() && shape != dims) {
+            refusal = "a gradient of shape " + ShapeText(dims) + " arrives, the windows have " +
+                      ShapeText(shape);
+        }
+        reversed = true;
+        shape = Whole(dims, sizes);
+        for (int64_t i = 0; i < kWindowAxes; ++i) {
+            if (adaptive[i] != 0) {
+                window[i] = CeilDiv(inputs[i], outputs[i]) + 1;  // of the largest
+            }
+            std::swap(inputs[i], outputs[i]);
+        }
+    }
     // Elements that `count` windows next to one another cover, at most.
     int64_t Needed(int64_t i, int64_t count) const {
+        if (reversed && adaptive[i] == 0) {  // windows that hold one of so many elements
+            const int64_t most = (count - 1 + (window[i] - 1) * dilation[i]) / step[i] + 1;
+            return std::max<int64_t>(1, std::min(inputs[i], most));
+        }
         const int64_t all = adaptive[i] != 0
                                 ? CeilDiv(count * inputs[i], outputs[i]) + 1
                                 : (count - 1) * step[i] + (window[i] - 1) * dilation[i] + 1;
@@ -248,7 +298,7 @@ class WindowSpace {
         columnsLength = lanes * inPitch;
         joinedLength = lanes * outPitch;
         outputLength = results * outPitch;
-        sharesLength = outPitch;
+        sharesLength = reversed ? inPitch : outPitch;
         return budget_.element * static_cast<double>(columnsLength) +
                    budget_.joined * static_cast<double>(joinedLength) +
                    budget_.result * static_cast<double>(outputLength) <=
