@@ -14,7 +14,7 @@ from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Toler
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import RawParam, read_inputs, read_outputs, resolve_shapes
 from msopgen_wrap.spec.reader import Reader, is_given, with_meant_keys
-from msopgen_wrap.spec.saved_outputs import check_saved, scalar_names
+from msopgen_wrap.spec.saved_outputs import AUTO, check_saved, saveable_outputs, scalar_names
 from msopgen_wrap.spec.schema_string import read_schema
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar
 
@@ -267,12 +267,14 @@ class SpecBuilder:
         return word
 
     def with_saved(self, spec: OpSpec) -> OpSpec:
-        """Return the spec with what ``save`` names."""
+        """Return the spec with what ``save`` names; without it, or with ``auto``, it is chosen."""
         node = self.root.get("save")
-        if node is None or self.findings.has_errors:
+        if self.findings.has_errors:
             return spec
-        names = scalar_names(self.reader.items(node))
-        return replace(spec, save=check_saved(spec, names, node, self.findings))
+        chosen = not is_given(node) or (isinstance(node, Scalar) and node.text == AUTO)
+        names = [] if chosen or node is None else scalar_names(self.reader.items(node))
+        saved = () if node is None else check_saved(spec, names, node, self.findings)
+        return replace(spec, save=saved, choose_saved=chosen and bool(saveable_outputs(spec)))
 
     def as_kernel(self) -> bool:
         """Whether a mapping of formulas says ``kernel: true``: the op of the gradients has them."""
