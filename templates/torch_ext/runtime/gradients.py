@@ -35,8 +35,6 @@ def pack(
         replaced: whether saved outputs, the last of the tensors, take their place. What is
             differentiated again reaches the inputs through tensors without memory of their own.
     """
-    if replaced and _in_functorch():
-        unread = ()  # its transforms cannot put one saved tensor in the place of another
     flat: list[Tensor | None] = []
     layout: list[int | None] = []  # None: a single value; n: a list of n
     described: dict[int, _Description] = {}
@@ -66,10 +64,6 @@ def unpack(ctx: Any) -> list[Any]:
         else:
             flat[place] = _stand_in(description, torch.zeros if again else torch.empty)
     return _nest(flat, ctx.layout)
-
-
-def _in_functorch() -> bool:
-    return torch._C._functorch.peek_interpreter_stack() is not None
 
 
 class _Shadow(torch.autograd.Function):
@@ -102,7 +96,7 @@ def _stand_for(tensor: Tensor | None, memory: Tensor) -> Tensor | None:
     if tensor is None or not tensor.requires_grad:
         return None
     with torch.enable_grad():
-        shadow: Tensor = _Shadow.apply(tensor, memory.detach())
+        shadow: Tensor = _Shadow.apply(tensor, memory.data)  # not a view of it
     return shadow
 
 
@@ -234,7 +228,7 @@ def vjp(
 
     result: list[Any] = [None] * len(flat)
     if places:
-        pulled = _pull(run, chosen, [flat[i] for i in places], given)
+        pulled = _pull(run, chosen, [flat[i] for i in places], given, bool(saved))
         for place, grad in zip(places, pulled, strict=True):
             result[place] = grad
     return tuple(_nest(result, layout))
@@ -245,20 +239,25 @@ def _pull(
     chosen: list[int],
     leaves: list[Tensor],
     given: list[Any],
+    saved: bool = False,
 ) -> Sequence[Tensor | None]:
-    """Return the gradient per leaf; ``run`` sets ``chosen``, the places of its outputs."""
+    """Return the gradient per leaf; ``run`` sets ``chosen``, the places of its outputs.
+
+    ``saved``: derivatives take results that forward has saved.
+    """
 
     def cotangents(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(
             given[i].to(output.dtype) for i, output in zip(chosen, outputs, strict=True)
         )
 
-    if _in_functorch():
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # inside torch.func
         outputs, pull = torch.func.vjp(run, *leaves)
         return pull(cotangents(outputs)) if outputs else [None] * len(leaves)
     # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
     again = torch.is_grad_enabled()
-    with _with_autograd(), torch.enable_grad(), _results_as_saved():
+    results = _results_as_saved() if saved else contextlib.nullcontext()
+    with _with_autograd(), torch.enable_grad(), results:
         own = [x.view_as(x) if again and x.requires_grad else _leaf(x) for x in leaves]
         outputs = [y for y in run(*own)]
         pairs = [
@@ -280,7 +279,7 @@ _results: ContextVar[_Pairs | None] = ContextVar("results", default=None)
 def saved(computed: Tensor, value: Tensor) -> Tensor:
     """Return the value that forward has saved; its gradient goes on to what is computed again."""
     pairs = _results.get()
-    if pairs is None or _in_functorch():
+    if pairs is None:
         return computed  # all inputs are there
     pairs.append((computed, value.detach()))
     result: Tensor = _Saved.apply(computed, value)
