@@ -39,6 +39,7 @@ import torch.nn.functional as F  # noqa: E402
 from bench_fusion import fusion_seconds  # noqa: E402
 from door_calls import onnxruntime_call, tensorflow_call  # noqa: E402
 
+from msopgen_wrap.families.gradients import with_chosen_saving  # noqa: E402
 from msopgen_wrap.package.layout import build_local_vendor  # noqa: E402
 from msopgen_wrap.project.tree import ProjectOptions, render_project  # noqa: E402
 from msopgen_wrap.run.saved_bytes import kept_bytes  # noqa: E402
@@ -111,7 +112,7 @@ def kernel_specs(name: str) -> list[OpSpec]:
     """Return an op of the library and the op of its gradients."""
     spec = parse_spec(spec_text(name, "kernel"), name).spec
     assert spec is not None
-    return with_gradients([spec])
+    return with_chosen_saving(with_gradients([spec]))
 
 
 def build_package(folder: Path, specs: list[OpSpec]) -> None:

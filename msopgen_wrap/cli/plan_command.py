@@ -14,8 +14,10 @@ from msopgen_wrap.spec.findings import suggestion
 from msopgen_wrap.spec.gradient import gradient_name
 from msopgen_wrap.spec.loader import load_specs
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.saved_outputs import saveable_outputs
 
 if TYPE_CHECKING:
+    from msopgen_wrap.families.gradients import GradientChoice
     from msopgen_wrap.run.measurement import Measurement
     from msopgen_wrap.schedule.plan import OpPlan
     from msopgen_wrap.schedule.report import TilingDecision
@@ -58,13 +60,26 @@ def command(
         loaded = [for_socs(spec, parse_socs(soc)) for spec in loaded]
     from msopgen_wrap.families import plan_op
     from msopgen_wrap.families.gradients import (
+        gradient_choice,
         gradient_source,
         unread_inputs,
         with_chosen_gradients,
     )
+    from msopgen_wrap.families.saving import SavingChoice, saving_choice
     from msopgen_wrap.schedule import plan_dict, plan_text
 
-    loaded, refused = with_chosen_gradients(loaded)
+    savings: dict[str, SavingChoice] = {}
+
+    def save(spec: OpSpec) -> SavingChoice:
+        return savings.setdefault(spec.name, saving_choice(spec))
+
+    def choose(spec: OpSpec) -> GradientChoice:
+        choice = gradient_choice(spec)
+        if choice.saving is not None:
+            savings[spec.name] = choice.saving
+        return choice
+
+    loaded, refused = with_chosen_gradients(loaded, choose, save)
     given = [parse_shapes(spec, shapes) for spec in loaded]
     failed = []
     rows = []
@@ -79,7 +94,7 @@ def command(
             continue
         plan, of_gradient = plans[spec.name], plans.get(gradient_name(spec))
         unread = unread_inputs(spec, of_gradient) if of_gradient else ()
-        gradient = gradient_source(spec, refused.get(spec.name, ""), unread)
+        gradient: dict[str, Any] = {**gradient_source(spec, refused.get(spec.name, ""), unread)}
         decisions: list[TilingDecision] = []
         measured: list[Measurement] = []
         if sizes is not None:
@@ -93,6 +108,8 @@ def command(
             from msopgen_wrap.run.saved_bytes import saved_bytes
 
             saved = saved_bytes(spec, unread)
+            if saveable_outputs(spec):
+                gradient["saving"] = {**save(spec).as_dict(), "save": spec.save}
         if as_json:
             from msopgen_wrap.schedule.report import tilings_as_data
 
@@ -110,6 +127,8 @@ def command(
                 output.echo(f"  gradients by {gradient['by']}: {gradient['why']}")
             if saved is not None:
                 output.echo(f"  saved for backward: {saved.text()}")
+            if "saving" in gradient:
+                output.echo("\n".join(f"    {line}" for line in save(spec).lines(spec.save)))
             if decisions and sizes is not None:
                 output.echo("\n".join(["", *_tiling_lines(plan, sizes, decisions)]))
             if measured:
@@ -139,7 +158,7 @@ def _decisions(spec: OpSpec, shapes: dict[str, Any]) -> list[TilingDecision]:
 def _tiling_lines(
     plan: OpPlan, shapes: dict[str, Any], decisions: list[TilingDecision]
 ) -> list[str]:
-    from msopgen_wrap.run.tiling_decisions import frozen_shapes, shape_text
+    from msopgen_wrap.graph.kept_tensors import frozen_shapes, shape_text
     from msopgen_wrap.schedule.report import tiling_lines
 
     given = ", ".join(f"{k}={shape_text(v)}" for k, v in frozen_shapes(shapes).items())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families.saving import SavingChoice, saving_choice
 from msopgen_wrap.spec.gradient import gradient_inputs, gradient_subsets
 from msopgen_wrap.spec.loader import gradient_spec
 from msopgen_wrap.spec.model import OpSpec
@@ -27,34 +28,69 @@ class GradientChoice:
     Attributes:
         kernel: the op of the gradients, None where PyTorch differentiates ``compute``.
         why: why there is no kernel: the code and text of the refusal.
+        saving: what forward saves for it, where the kit has chosen that.
     """
 
     kernel: OpSpec | None
     why: str = ""
+    saving: SavingChoice | None = None
 
 
 def gradient_choice(spec: OpSpec) -> GradientChoice:
-    """Try to write and plan the op of the gradients of ``spec``."""
+    """Choose what forward saves, and try to write and plan the op of the gradients."""
     from msopgen_wrap.families.planner import plan_op
 
+    saving = saving_choice(spec) if spec.choose_saved else None
     try:
-        derived = gradient_spec(spec)
+        derived = gradient_spec(with_saving(spec, saving))
         plan_op(derived)
     except OpgenError as error:
         problem = error.diagnostics[0]
         why = problem.why.split("; the kernel is that of a gradient")[0]
         return GradientChoice(None, f"{problem.code}: {problem.what}" + (f"; {why}" if why else ""))
-    return GradientChoice(derived)
+    return GradientChoice(derived, saving=saving)
+
+
+def with_saving(spec: OpSpec, saving: SavingChoice | None) -> OpSpec:
+    """Return an op that saves what was chosen; None: nothing where the kit was to choose."""
+    if not spec.choose_saved:
+        return spec
+    return replace(spec, save=saving.save if saving else (), choose_saved=False)
+
+
+def with_chosen_saving(
+    specs: Sequence[OpSpec], choose: Callable[[OpSpec], SavingChoice | None] | None = None
+) -> list[OpSpec]:
+    """Decide what the ops with ``backward: kernel`` save, and derive their gradients for it.
+
+    Args:
+        specs: as ``load_specs`` returns them.
+        choose: what decides; None: ``saving_choice``.
+    """
+    found: dict[str, OpSpec] = {}
+    for spec in specs:
+        if spec.backward == "kernel" and spec.choose_saved:
+            spec = with_saving(spec, (choose or saving_choice)(spec))
+            derived = gradient_spec(spec) if spec.save else None
+            if derived is not None:
+                found[derived.name] = derived  # takes the place of the one that follows
+        found.setdefault(spec.name, spec)
+    order = {spec.name: place for place, spec in enumerate(specs)}
+    return sorted(found.values(), key=lambda s: order.get(s.name, len(order)))
 
 
 def with_chosen_gradients(
-    specs: Sequence[OpSpec], choose: Callable[[OpSpec], GradientChoice] = gradient_choice
+    specs: Sequence[OpSpec],
+    choose: Callable[[OpSpec], GradientChoice] = gradient_choice,
+    save: Callable[[OpSpec], SavingChoice | None] | None = None,
 ) -> tuple[list[OpSpec], dict[str, str]]:
-    """Decide every ``backward: auto``.
+    """Decide every ``backward: auto``, and what is saved where the spec does not say it.
 
     Args:
         specs: as ``load_specs`` returns them: where an op of the gradients is among them, its
             forward op is decided already.
+        choose: what decides ``auto``.
+        save: what decides what is saved for ``kernel``; None: ``saving_choice``.
 
     Returns:
         The specs, where an op that gets a kernel has ``backward: kernel`` and is followed by the
@@ -63,16 +99,17 @@ def with_chosen_gradients(
     """
     found: list[OpSpec] = []
     refused: dict[str, str] = {}
-    for spec in specs:
+    for spec in with_chosen_saving(specs, save):
         if spec.backward != "auto":
             found.append(spec)
             continue
         choice = choose(spec)
         if choice.kernel is None:
             refused[spec.name] = choice.why
-            found.append(replace(spec, backward="reference"))
+            found.append(replace(with_saving(spec, None), backward="reference"))
         else:
-            found += [replace(spec, backward="kernel"), choice.kernel]
+            chosen = with_saving(spec, choice.saving)
+            found += [replace(chosen, backward="kernel"), choice.kernel]
     return found, refused
 
 

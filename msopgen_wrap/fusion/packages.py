@@ -178,9 +178,12 @@ def _build(spec: OpSpec) -> ModuleType:
     from msopgen_wrap.build.cache import cache_dir
     from msopgen_wrap.package.layout import build_local_vendor
     from msopgen_wrap.project.tree import ProjectOptions, render_project
+    from msopgen_wrap.run.cached_specs import with_known_gradients
     from msopgen_wrap.spec.loader import with_gradients
 
     specs = with_gradients([spec])
+    if spec.backward == "kernel":
+        specs = with_known_gradients(specs)
     draft = render_project(specs, ProjectOptions(vendor="opgenfuse"))
     digest = hashlib.sha256()
     for file in draft:

@@ -46,6 +46,7 @@ from msopgen_wrap.graph.trace_inputs import (
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import move_views_to_inputs
+from msopgen_wrap.spec.differentiation import traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -304,7 +305,7 @@ def _trace_once(
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
-        with Composites(spec.differentiated, open_rank):
+        with Composites(spec.differentiated, open_rank), traced_results() as saved:
             outputs = function(inputs, call_attrs(fixed, symbols, args[len(names) :]))
         result = []
         for name in output_names:
@@ -315,7 +316,7 @@ def _trace_once(
                 numbers[name] = value
                 value = args[0] if names else torch.zeros(())
             result.append(value)
-        return result
+        return [*result, *(value for pair in saved for value in pair)]
 
     functional = torch.func.functionalize(run, remove="mutations")
 
@@ -339,7 +340,7 @@ def _trace_once(
     reverse_scans(module.graph)
     if spec.differentiated:
         use_given_shapes(module.graph)
-        use_saved_values(module.graph, names)
+        use_saved_values(module.graph, names, len(output_names))
         name_axes_of_one(module.graph)
         drop_passing_axes(module.graph)
         move_expands(module.graph)
@@ -349,7 +350,7 @@ def _trace_once(
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     output = next(n for n in module.graph.nodes if n.op == "output")
-    results = dict(zip(output_names, output.args[0], strict=True))
+    results = dict(zip(output_names, output.args[0][: len(output_names)], strict=True))
     results.update(numbers)
     return TracedGraph(
         module,

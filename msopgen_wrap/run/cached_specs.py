@@ -109,32 +109,46 @@ _CHOICE = "gradient.json"
 
 
 def with_known_gradients(specs: list[OpSpec]) -> list[OpSpec]:
-    """Decide every ``backward: auto`` as ``families.gradients`` does; planned once per formula.
+    """Decide gradients, and what is saved for them, as ``families.gradients`` does, once.
 
     Raises:
         OpgenError: the cache cannot be written.
     """
-    if not any(spec.backward == "auto" for spec in specs):
-        return specs
     found: list[OpSpec] = []
+    taken: set[str] = set()
     for spec in specs:
-        planned = spec.backward == "auto" and _gradient_is_planned(spec)
-        if spec.backward == "auto":
-            spec = replace(spec, backward="kernel" if planned else "reference")
-        found.append(spec)
-        if planned:
-            found.append(gradient_spec(spec))
+        if spec.backward == "auto" or (spec.backward == "kernel" and spec.choose_saved):
+            asked, (planned, save) = spec.backward, _known_choice(spec)
+            spec = replace(spec, save=save or spec.save, choose_saved=False)
+            if asked == "auto":
+                spec = replace(spec, backward="kernel" if planned else "reference")
+            if (asked == "auto" and planned) or (asked == "kernel" and save):
+                found += [spec, derived := gradient_spec(spec)]
+                taken.add(derived.name)
+                continue
+        if spec.name not in taken:
+            found.append(spec)
     return found
 
 
-def _gradient_is_planned(spec: OpSpec) -> bool:
+def _known_choice(spec: OpSpec) -> tuple[bool, tuple[str, ...]]:
+    """Return whether a kernel gives the gradients, and what is chosen to be saved for it."""
+
     def build(folder: Path) -> list[Path]:
         from msopgen_wrap.families.gradients import gradient_choice
+        from msopgen_wrap.families.saving import saving_choice
 
-        choice = gradient_choice(spec)
-        (folder / _CHOICE).write_text(json.dumps(choice.kernel is not None), encoding="utf-8")
+        if spec.backward == "auto":
+            choice = gradient_choice(spec)
+            planned, saving = choice.kernel is not None, choice.saving
+        else:
+            planned, saving = True, saving_choice(spec)
+        save = saving.save if planned and saving else ()
+        text = json.dumps({"kernel": planned, "save": save})
+        (folder / _CHOICE).write_text(text, encoding="utf-8")
         return []
 
-    key = cache.text_hash(kit_hash(), spec.source)
+    key = cache.text_hash(kit_hash(), spec.source, str(spec.choose_saved))
     folder = cache.cached("gradient", key, f"{spec.op}: what gives its gradients", build)[0]
-    return bool(json.loads((folder / _CHOICE).read_text(encoding="utf-8")))
+    known = json.loads((folder / _CHOICE).read_text(encoding="utf-8"))
+    return known["kernel"], tuple(known["save"])

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.graph.kept_tensors import meta_inputs
 from msopgen_wrap.run.chosen_places import ChosenPlaces
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses
@@ -232,20 +233,6 @@ def meta_results(spec: OpSpec, case: TestCase) -> dict[str, Value] | None:
         NotApplicable: ``compute`` refuses the case.
     """
     return _on_meta(compile_compute(spec, wrap_errors=False), spec, case)
-
-
-def meta_inputs(spec: OpSpec, shapes: dict[str, Any], combo: int) -> dict[str, Value]:
-    """Return inputs without data, by name; None for those without a shape."""
-    inputs: dict[str, Value] = {}
-    for param in spec.inputs:
-        shape, dtype = shapes.get(param.name), getattr(torch, param.dtypes[combo])
-        if shape is None:
-            inputs[param.name] = None
-        elif param.kind is ParamKind.DYNAMIC:
-            inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
-        else:
-            inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
-    return inputs
 
 
 def _on_meta(function: Any, spec: OpSpec, case: TestCase) -> dict[str, Value] | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from msopgen_wrap.graph.kept_tensors import frozen_shapes, shape_text
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.run.cached_specs import rendered_spec
@@ -15,7 +16,7 @@ from msopgen_wrap.run.golden import NotApplicable, make_inputs, reference
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
 from msopgen_wrap.run.preparation import load_op
-from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes, frozen_shapes, shape_text
+from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes
 from msopgen_wrap.schedule.report import dtypes_text, table_lines
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import quiet_torch

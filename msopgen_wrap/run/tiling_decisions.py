@@ -12,6 +12,7 @@ from typing import Any
 from msopgen_wrap.build.emulation_library import emulation_library
 from msopgen_wrap.build.operators import build_host
 from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.graph.kept_tensors import frozen_shapes, shape_text
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.run.cached_specs import rendered_spec
 from msopgen_wrap.run.call_failure import op_failure
@@ -28,11 +29,6 @@ from msopgen_wrap.torch_import import quiet_torch
 
 class RefusedShapes(ValueError):
     """The op takes no tensors of these shapes; the text says why."""
-
-
-def frozen_shapes(shapes: dict[str, Any]) -> dict[str, Any]:
-    """Return shapes as tuples: per input a shape, a tuple of shapes of a list, or None."""
-    return {name: _freeze(shape) for name, shape in shapes.items()}
 
 
 def check_shapes(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) -> None:
@@ -67,21 +63,6 @@ def check_shapes(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) ->
                 f"{param.name}={shape_text(shape)} should be {shape_text(expected)}: "
                 f"{param.shape_text}"
             )
-
-
-def shape_text(shape: Any) -> str:
-    """Return a shape as ``3x4``, shapes of a list as ``3x4;5``."""
-    if shape is None:
-        return "none"
-    if any(isinstance(d, tuple) for d in shape):
-        return ";".join(shape_text(d) for d in shape)
-    return "x".join(map(str, shape)) or "scalar"
-
-
-def _freeze(shape: Any) -> Any:
-    if shape is None:
-        return None
-    return tuple(_freeze(d) if isinstance(d, (list, tuple)) else d for d in shape)
 
 
 # C types of tiling fields in the notation of ``struct``.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -150,6 +151,14 @@ class Body:
         """Whether the buffers of one queue hold a tile of every output."""
         return self.outputs > MAX_OPERANDS
 
+    def times_loaded(self, operand: str) -> tuple[int, int]:
+        """Return how often an operand passes into UB.
+
+        Returns:
+            The number where what a tile is made of stays in UB, and where it streams through.
+        """
+        return 1, 1
+
     def memory_rows(self) -> list[tuple[int, str, int]]:
         """Return what a body uses of other memories than UB: combination, memory, bytes."""
         return []
@@ -223,6 +232,18 @@ class OpPlan(Generic[AnyBody]):
     def parts(self) -> list[OpPlan[Any]]:
         """The plans that run one after another in the kernel: this one, unless it was cut."""
         return [self]
+
+    def elements_written(
+        self, name: str, shape: Sequence[int], attrs: Mapping[str, Any]
+    ) -> int:
+        """Return the number of elements of a temporary.
+
+        Args:
+            name: of the temporary, which a kernel of this plan writes.
+            shape: of the largest tensor that it reads.
+            attrs: those of the call.
+        """
+        return math.prod(shape)
 
     def tiling_attrs(self) -> set[str]:
         """Return the attrs that the family's tiling reads besides those in expressions."""

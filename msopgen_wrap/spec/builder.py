@@ -15,7 +15,7 @@ from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Toler
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import RawParam, read_inputs, read_outputs, resolve_shapes
 from msopgen_wrap.spec.reader import Reader, is_given, with_meant_keys
-from msopgen_wrap.spec.saved_outputs import check_saved, scalar_names
+from msopgen_wrap.spec.saved_outputs import AUTO, check_saved, saveable_outputs, scalar_names
 from msopgen_wrap.spec.schema_string import read_schema
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar
 
@@ -268,15 +268,18 @@ class SpecBuilder:
         return word
 
     def with_saved(self, spec: OpSpec) -> OpSpec:
-        """Return the spec with what ``save`` names."""
+        """Return the spec with what ``save`` names; without it, or with ``auto``, it is chosen."""
         node = self.root.get("save")
-        if node is None or self.findings.has_errors:
+        if self.findings.has_errors:
             return spec
-        for item in self.reader.items(node):
+        chosen = not is_given(node) or (isinstance(node, Scalar) and node.text == AUTO)
+        items = [] if chosen or node is None else self.reader.items(node)
+        for item in items:
             if not isinstance(item, Scalar):
                 self.reader.wrong_kind(item, "an entry of 'save'", "the name of an output")
-        names = scalar_names(self.reader.items(node))
-        return replace(spec, save=check_saved(spec, names, node, self.findings))
+        names = scalar_names(items)
+        saved = () if node is None else check_saved(spec, names, node, self.findings)
+        return replace(spec, save=saved, choose_saved=chosen and bool(saveable_outputs(spec)))
 
     def as_kernel(self) -> bool:
         """Whether a mapping of formulas says ``kernel: true``: the op of the gradients has them."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -89,11 +91,11 @@ def vjp(
 
     weights = tuple(inputs[f"{PREFIX}{name}"] for name in names)
     if torch._C._functorch.peek_interpreter_stack() is not None:  # a trace
-        outputs, pull = torch.func.vjp(run, *(given[name] for name in targets))[:2]
+        outputs, pull = _traced_vjp(run, [given[name] for name in targets])
         found = pull(torch.utils._pytree.tree_map(_as_output, outputs, weights))
         return with_absent(dict(zip(targets, found, strict=True)))
     # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
-    with torch.enable_grad():
+    with torch.enable_grad(), _results_as_saved(torch):
         own = torch.utils._pytree.tree_map(
             lambda x: x.detach().requires_grad_(), [given[name] for name in targets]
         )
@@ -144,10 +146,78 @@ def sources_of(spec: OpSpec, forward: OpSpec, attrs: Mapping[str, Any]) -> tuple
     return ()
 
 
+Pairs = list[tuple[Any, Any]]
+# Results computed again, each with the value that forward has saved: of the formula that is run,
+# and of the trace of which that is a part.
+_saved_results: ContextVar[Pairs | None] = ContextVar("saved_results", default=None)
+_traced_results: ContextVar[Pairs | None] = ContextVar("traced_results", default=None)
+
+
+@contextlib.contextmanager
+def _collected(variable: ContextVar[Pairs | None]) -> Iterator[Pairs]:
+    pairs: Pairs = []
+    token = variable.set(pairs)
+    try:
+        yield pairs
+    finally:
+        variable.reset(token)
+
+
+def traced_results() -> contextlib.AbstractContextManager[Pairs]:
+    """Collect the results that a trace computes again, each with the saved value.
+
+    A derivative may be a formula of such a result; the trace cannot tell that the two are equal.
+    """
+    return _collected(_traced_results)
+
+
+def _traced_vjp(run: Callable[..., Any], targets: list[Any]) -> tuple[Any, Any]:
+    """Return ``torch.func.vjp``, and hand what it computes again to ``traced_results``."""
+    from msopgen_wrap.torch_import import torch
+
+    def with_results(*chosen: Any) -> tuple[Any, Pairs]:
+        with _collected(_saved_results) as pairs:
+            return run(*chosen), pairs
+
+    outputs, pull, pairs = torch.func.vjp(with_results, *targets, has_aux=True)
+    traced = _traced_results.get()
+    if traced is not None:
+        traced += pairs
+    return outputs, pull
+
+
+@contextlib.contextmanager
+def _results_as_saved(torch: Any) -> Iterator[None]:
+    """Give derivatives that are formulas of a result the saved one, as kernels take it."""
+
+    def unpack(tensor: Any) -> Any:
+        for computed, saved in pairs:
+            if _is_same(tensor, computed):
+                return saved.to(computed.dtype)
+        return tensor
+
+    hooks = torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack)
+    with _collected(_saved_results) as pairs, hooks:
+        yield
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two tensors are the same elements of the same memory."""
+    return (
+        one.untyped_storage()._cdata == other.untyped_storage()._cdata
+        and one.shape == other.shape
+        and one.stride() == other.stride()
+        and one.storage_offset() == other.storage_offset()
+    )
+
+
 def saved_value(computed: Any, saved: Any) -> Any:
     """Return the value that forward has saved; its gradient goes on to what is computed again."""
     from msopgen_wrap.torch_import import torch
 
+    pairs = _saved_results.get()
+    if pairs is not None:
+        pairs.append((computed, saved.detach()))
     if torch._C._functorch.peek_interpreter_stack() is not None:
         # Functions of our own cannot be traced; `graph.saved_values` makes `saved` of it.
         return computed + (saved - computed).detach()

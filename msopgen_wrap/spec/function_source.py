@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
@@ -12,9 +13,12 @@ from msopgen_wrap.spec.compute_runner import checked_code, compute_scope, rewrit
 from msopgen_wrap.spec.differentiation import forward_of
 from msopgen_wrap.spec.gradient import PREFIX
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.spec.saved_outputs import SAVED, with_saved_values
 
 
-def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = False) -> str:
+def function_source(
+    spec: OpSpec, name: str = "reference", *, bound: bool = False, from_saved: bool = False
+) -> str:
     """Return ``compute`` as the source of a plain Python function over torch, F and math.
 
     Inputs are positional parameters (optional ones default to None), attrs keyword-only ones with
@@ -24,6 +28,9 @@ def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = Fals
 
     Args:
         bound: leave the attrs out of the parameters: they are names around the function.
+        from_saved: the outputs under ``save`` are parameters behind the inputs, as
+            ``saved_<output>``; ``_saved`` of the package's ``_runtime.gradients`` puts them in the
+            place of what is computed.
     """
     if spec.compute is None:
         raise OpgenError(Diagnostic("OPG040", f"{spec.op} has no compute"))
@@ -31,9 +38,13 @@ def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = Fals
         return _gradient_source(spec, name)
     checked = checked_code(spec.compute, compute_scope(spec))
     tree = rewritten(checked, guards=False)
-    lines = [ast.unparse(ast.fix_missing_locations(s)) for s in tree.body]
     names = [p.name for p in spec.outputs]
-    if checked.is_expression:
+    saved = spec.save if from_saved else ()
+    if saved and checked.is_expression:
+        tree.body[-1] = _named(tree.body[-1], names)
+    tree = with_saved_values(tree, saved, "_saved")
+    lines = [ast.unparse(ast.fix_missing_locations(s)) for s in tree.body]
+    if checked.is_expression and not saved:
         last = lines.pop()
         lines.append("return " + last.split(" = ", 1)[1])
     else:
@@ -43,14 +54,22 @@ def function_source(spec: OpSpec, name: str = "reference", *, bound: bool = Fals
         for p in spec.inputs
         if p.kind is ParamKind.OPTIONAL and p.default is not None
     ]
-    params = _input_parameters(spec)
+    params = _input_parameters(spec, saved)
     if not bound:
         params += _attr_parameters(spec)
     body = "\n".join([*defaults, *lines])
     return f"def {name}({', '.join(params)}):\n{_indented(body)}\n"
 
 
-def _input_parameters(spec: OpSpec) -> list[str]:
+def _named(statement: ast.stmt, names: list[str]) -> ast.stmt:
+    """Return the assignment of a formula's value, written as one to the outputs."""
+    assert isinstance(statement, ast.Assign)
+    stored: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+    target = stored[0] if len(stored) == 1 else ast.Tuple(stored, ast.Store())
+    return ast.copy_location(ast.Assign([target], statement.value), statement)
+
+
+def _input_parameters(spec: OpSpec, saved: Sequence[str] = ()) -> list[str]:
     params = [f"{p.name}=None" if p.kind is ParamKind.OPTIONAL else p.name for p in spec.inputs]
     # A Python default cannot be followed by a parameter without one; pass those by keyword value.
     seen_optional = False
@@ -59,7 +78,7 @@ def _input_parameters(spec: OpSpec) -> list[str]:
             seen_optional = True
         elif seen_optional:
             params[i] = f"{p.name}=None"
-    return params
+    return params + [f"{SAVED}{name}" + "=None" * seen_optional for name in saved]
 
 
 def _attr_parameters(spec: OpSpec) -> list[str]:
@@ -75,7 +94,7 @@ def _indented(text: str) -> str:
 def _gradient_source(spec: OpSpec, name: str) -> str:
     """Return the gradients of a forward formula as a function; ``_vjp`` is ``gradients.vjp``."""
     forward = forward_of(spec)
-    inner = function_source(forward, "forward", bound=True).rstrip("\n")
+    inner = function_source(forward, "forward", bound=True, from_saved=True).rstrip("\n")
     inputs = [p.name for p in forward.inputs]
     grads = [f"{PREFIX}{output.name}" for output in forward.outputs]
     places = [inputs.index(p.name.removeprefix(PREFIX)) for p in spec.outputs]
@@ -103,6 +122,8 @@ def _gradient_source(spec: OpSpec, name: str) -> str:
     arguments = f"forward, [{', '.join(inputs)}], [{', '.join(given)}]"
     if asking is not None:
         arguments += f", [{', '.join(conditions)}]"
+    if forward.save:
+        arguments += f", saved=[{', '.join(SAVED + name for name in forward.save)}]"
     body = [inner, "", f"_grads = _vjp({arguments})", f"return {', '.join(taken)}"]
     heading = ", ".join([*_input_parameters(spec), *_attr_parameters(spec)])
     return f"def {name}({heading}):\n{_indented(chr(10).join(body))}\n"

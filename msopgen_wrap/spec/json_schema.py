@@ -15,6 +15,7 @@ from msopgen_wrap.spec.builder import BACKWARD_WORDS, FORMAT_VERSION, KERNEL_KEY
 from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
 from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
 from msopgen_wrap.spec.params import INPUT_KEYS, OUTPUT_KEYS
+from msopgen_wrap.spec.saved_outputs import AUTO
 from msopgen_wrap.spec.shapes import MAX_RANK
 
 NAME = "op_spec.schema.json"
@@ -277,11 +278,12 @@ _TOP: dict[str, Schema] = {
         ],
     },
     "save": {
-        "description": "Outputs that forward keeps for a kernel of the gradients.",
-        "type": "array",
-        "items": {"type": "string"},
-        "minItems": 1,
-        "uniqueItems": True,
+        "description": "Outputs that forward keeps for a kernel of the gradients; auto, as"
+        " without the key: where that moves fewer bytes; []: none.",
+        "anyOf": [
+            {"enum": [AUTO]},
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        ],
     },
     "cases": {
         "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",

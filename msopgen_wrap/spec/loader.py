@@ -17,6 +17,7 @@ from msopgen_wrap.spec.gradient import gradient_name, gradient_text, not_a_kerne
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.python_file import python_target, read_python
 from msopgen_wrap.spec.reader import Reader
+from msopgen_wrap.spec.saved_outputs import recorded_saving
 from msopgen_wrap.spec.yaml_nodes import parse_yaml
 
 SUFFIXES = (".yaml", ".yml")
@@ -226,8 +227,8 @@ def with_gradients(specs: list[OpSpec]) -> list[OpSpec]:
     found: dict[str, OpSpec] = {}
     for spec in specs:
         own = given.get(gradient_name(spec))
-        if spec.backward == "auto" and own is not None and _is_gradient(spec, own):
-            spec = replace(spec, backward="kernel")
+        if own is not None:
+            spec = _with_recorded_choices(spec, own)
         found.setdefault(spec.name, spec)
         if spec.backward != "kernel":
             continue
@@ -239,6 +240,21 @@ def with_gradients(specs: list[OpSpec]) -> list[OpSpec]:
         elif not _fits(own, derived):
             raise OpgenError(_other_gradient(spec, own, derived))
     return list(found.values())
+
+
+def _with_recorded_choices(spec: OpSpec, own: OpSpec) -> OpSpec:
+    """Return an op with the choices that an op called like its gradient stands for.
+
+    A file of another formula than the op has today records nothing of what is saved.
+    """
+    saving = recorded_saving(spec, own)
+    if spec.backward == "auto" and _is_gradient(saving, own):
+        spec, saving = (replace(s, backward="kernel") for s in (spec, saving))
+    if spec.backward != "kernel" or not spec.choose_saved:
+        return spec
+    derived = gradient_spec(saving)
+    fits = not _differs(own, derived) if own.differentiated else _fits(own, derived)
+    return saving if fits else spec
 
 
 def _is_gradient(spec: OpSpec, own: OpSpec) -> bool:

@@ -303,6 +303,7 @@ class OpSpec:
         written: the gradients that ``<Op>Grad`` computes by formulas of the spec, input -> Code
             over the same names as in ``backward``; empty where it differentiates ``compute``.
         save: the outputs that forward keeps for ``<Op>Grad`` beside the inputs.
+        choose_saved: the kit chooses them (``families.saving``); ``save`` is empty until then.
         differentiated: ``compute`` is the formula of a forward op (key ``gradient_of``). The op
             gives its gradients, ``grad_<input>``, from the inputs and ``grad_<output>``.
     """
@@ -328,6 +329,7 @@ class OpSpec:
     differentiated: bool = False
     written: dict[str, Code] = field(default_factory=dict)
     save: tuple[str, ...] = ()
+    choose_saved: bool = False
 
     @property
     def combos(self) -> int:

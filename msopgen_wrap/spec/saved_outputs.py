@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeChoice, ShapeReduce
+from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeChoice, ShapeReduce, TensorParam
 from msopgen_wrap.spec.yaml_nodes import Node, Scalar
 
 SAVED = "saved_"
+# The value of ``save`` that leaves the choice to the kit, as a missing key does.
+AUTO = "auto"
 _FLOATS = frozenset({"float16", "bfloat16", "float32"})
 
 
@@ -42,7 +45,7 @@ def check_saved(
     spec: OpSpec, names: list[tuple[str, Node]], node: Node, findings: Findings
 ) -> tuple[str, ...]:
     """Check the names under ``save`` (OPG085, OPG086) and return those that can be saved."""
-    if spec.backward not in ("kernel", "auto") or spec.written:
+    if not _derives_kernel(spec):
         findings.error(
             "OPG086",
             "'save' is for gradients that a kernel derives",
@@ -66,12 +69,8 @@ def check_saved(
             else:
                 why = f"compute gives {listed(known)}"
                 fix = suggestion(name, known)
-        elif not all(d in _FLOATS for d in outputs[name].dtypes):
-            why, fix = "only values of floating point are saved", "remove it"
-        elif outputs[name].kind is not ParamKind.REQUIRED or outputs[name].inplace:
-            why, fix = "lists and outputs in place are not saved", "remove it"
-        elif isinstance(outputs[name].shape, ShapeChoice) or _open_axes(outputs[name].shape):
-            why, fix = "an attr says which axes it has", "remove it"
+        elif why := _refusal(outputs[name]):
+            fix = "remove it"
         if why:
             what = (
                 f"'{name}' cannot be saved"
@@ -82,6 +81,42 @@ def check_saved(
         else:
             found.append(name)
     return tuple(dict.fromkeys(found))
+
+
+def saveable_outputs(spec: OpSpec) -> tuple[str, ...]:
+    """Return the outputs that can be saved; none where no kernel derives the gradients."""
+    if not _derives_kernel(spec):
+        return ()
+    return tuple(p.name for p in spec.outputs if not _refusal(p))
+
+
+def _derives_kernel(spec: OpSpec) -> bool:
+    return spec.backward in ("kernel", "auto") and not spec.written
+
+
+def _refusal(output: TensorParam) -> str:
+    """Return why an output cannot be saved; an empty text if it can."""
+    if not all(d in _FLOATS for d in output.dtypes):
+        return "only values of floating point are saved"
+    if output.kind is not ParamKind.REQUIRED or output.inplace:
+        return "lists and outputs in place are not saved"
+    if isinstance(output.shape, ShapeChoice) or _open_axes(output.shape):
+        return "an attr says which axes it has"
+    return ""
+
+
+def recorded_saving(spec: OpSpec, gradient: OpSpec) -> OpSpec:
+    """Return an op that saves what the op of its gradients, from a file, takes of its outputs."""
+    own = {p.name for p in spec.inputs}
+    names = [
+        p.name.removeprefix(SAVED)
+        for p in gradient.inputs
+        if p.name.startswith(SAVED) and p.name not in own
+    ]
+    known = saveable_outputs(spec)
+    if not spec.choose_saved or any(name not in known for name in names):
+        return spec
+    return replace(spec, save=tuple(names), choose_saved=False)
 
 
 def known_names(spec: OpSpec) -> frozenset[str]:

@@ -17,7 +17,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.manifest import MANIFEST, read_manifest, refuse_extension
 from msopgen_wrap.package.layout import build_local_vendor
 from msopgen_wrap.project.tree import ProjectOptions, render_project
-from msopgen_wrap.run.cached_specs import kit_hash, known_grid
+from msopgen_wrap.run.cached_specs import kit_hash, known_grid, with_known_gradients
 from msopgen_wrap.run.case_runner import tolerance_of
 from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import make_inputs
@@ -325,7 +325,8 @@ def _of_spec(spec: OpSpec, text: str) -> Target:
         )
     key = cache.text_hash(kit_hash(), spec.path, spec.source, repr(spec))
     vendor = f"checked_{key[:12]}"
-    specs = with_gradients([spec])
+    specs = with_known_gradients(with_gradients([spec]))
+    spec = specs[0]
 
     def build(folder: Path) -> list[Path]:
         for file in render_project(specs, ProjectOptions(vendor=vendor)):

@@ -60,7 +60,10 @@ def with_extension_gradients(
         else spec
         for spec in specs
     ]
-    found, refused = with_chosen_gradients(asked, functools.partial(_choice, backend=backend))
+    # Loops compute everything again, in one pass; nothing is saved unless the spec says so.
+    found, refused = with_chosen_gradients(
+        asked, functools.partial(_choice, backend=backend), lambda spec: None
+    )
     whole = {gradient_name(s): s for s in found if s.backward == "kernel"}
     return [
         gradient_spec(whole[s.name], choosing=False)

@@ -177,6 +177,11 @@ def reference_name(spec: OpSpec) -> str:
     return f"{spec.name}_" if spec.name in GENERATED_PYTHON else spec.name
 
 
+def from_saved_name(spec: OpSpec) -> str:
+    """Return the name of the op's function that takes the outputs under ``save``, too."""
+    return f"_{spec.name}_from_saved"
+
+
 def _backward_spec(spec: OpSpec, target: str, code: Code) -> OpSpec:
     """Return the gradient of one input as an op: its inputs are inputs, outputs and gradients."""
     taken = {p.name for p in spec.inputs}
@@ -233,6 +238,8 @@ def render_op(
         tuple_text=tuple_text,
         name=spec.name,
         reference=reference_name(spec),
+        from_saved=from_saved_name(spec) if unread and spec.save else "",
+        saved_names=list(spec.save),
         doc=_module_doc(spec, reference_kernel),
         reference_kernel=reference_kernel,
         fragment=not is_functional(spec),
@@ -307,6 +314,9 @@ def reference_functions(spec: OpSpec) -> list[str]:
         return [f"{head}\n    raise NotImplementedError({why!r})\n"]
     doc = python_doc(" ".join(spec.doc.split()) or spec.op)
     sources = [_with_doc(function_source(spec, reference_name(spec)), doc)]
+    if spec.save:
+        source = function_source(spec, from_saved_name(spec), from_saved=True)
+        sources.append(_with_doc(source, f"{spec.op} of which backward has the saved outputs."))
     if isinstance(spec.backward, dict):
         for target, code in spec.backward.items():
             name = backward_function(spec, target)
@@ -333,8 +343,10 @@ def render_reference(specs: Sequence[OpSpec], vendor: str) -> GeneratedFile:
         "import torch  # noqa: F401\n"
         "import torch.nn.functional as F  # noqa: F401\n"
     )
-    if any(spec.differentiated for spec in specs):
-        head += "\nfrom ._runtime.gradients import vjp as _vjp\n"
     functions = [text for spec in specs for text in reference_functions(spec)]
     body = "".join("\n\n" + text for text in functions)
+    imports = {"saved": "_saved(" in body}
+    imports["vjp"] = any(spec.differentiated for spec in specs)
+    if names := [f"{name} as _{name}" for name, used in imports.items() if used]:
+        head += f"\nfrom ._runtime.gradients import {', '.join(names)}\n"
     return GeneratedFile(f"torch_ext/{vendor}/reference.py", head + body)

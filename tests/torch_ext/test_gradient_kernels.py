@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.families.gradients import with_chosen_saving
 from msopgen_wrap.package.layout import build_local_vendor
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
@@ -92,6 +93,18 @@ compute: |
 backward: kernel
 save: [rstd]
 """
+# The derivative is a formula of the result: forward keeps that, as PyTorch does, and not x.
+SQUASHED = """
+op: Squashed
+inputs:
+  x: [float32, float16]
+outputs:
+  y: like x
+attrs:
+  slope: 1.5
+compute: torch.sigmoid(x * slope)
+backward: kernel
+"""
 # The derivative of the second output is infinite at 0; what uses the first one only is not.
 ROOTS = """
 op: Roots
@@ -142,12 +155,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED, ROOTS, SUMMED, LOOKED_UP, SCALED):
+    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED, ROOTS, SUMMED, LOOKED_UP, SCALED, SQUASHED):
         spec = parse_spec(text).spec
         assert spec is not None
-        specs += with_gradients([spec])
+        specs += with_chosen_saving(with_gradients([spec]))
     names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded", "Saved", "Roots")
-    names += ("Summed", "LookedUp", "Scaled")
+    names += ("Summed", "LookedUp", "Scaled", "Squashed")
     assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
@@ -384,6 +397,59 @@ for g, w in zip(got, want):
 y, _ = op(x, gamma)
 (first,) = torch.autograd.grad(y.sum(), x, create_graph=True)
 assert torch.autograd.grad(first.square().sum(), x)[0].shape == x.shape
+""",
+    )
+
+
+def test_a_result_is_kept_in_the_place_of_the_input(package: Path) -> None:
+    run(
+        package,
+        """
+def kept(run):
+    found = {}
+    def pack(t):
+        found[t.untyped_storage()._cdata] = t.untyped_storage()
+        return t
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        y = run()
+    return y, sum(s.nbytes() for s in found.values())
+own = torch.ops.gradv.squashed
+eager = lambda x: torch.sigmoid(x * 1.5)
+for dtype in (torch.float32, torch.float16):
+    x = torch.randn(3, 70, dtype=dtype, requires_grad=True)
+    other = x.detach().clone().requires_grad_()
+    (y, bytes_own), (z, bytes_eager) = kept(lambda: own(x, 1.5)), kept(lambda: eager(other))
+    assert bytes_own == bytes_eager, (bytes_own, bytes_eager)
+    before = launches()
+    (got,), (want,) = [torch.autograd.grad(t.sum(), v) for t, v in ((y, x), (z, other))]
+    assert launches() == before + 1
+    torch.testing.assert_close(got, want, rtol=2e-3, atol=2e-3)
+def derivatives(f, x):
+    value, found = f(x * x).square().sum(), []
+    for _ in range(3):
+        (slope,) = torch.autograd.grad(value, x, create_graph=True)
+        found.append(slope)
+        value = slope.square().sum()
+    return found
+(x,) = leaves((2, 5))
+for got, want in zip(derivatives(lambda t: own(t, 1.5), x), derivatives(eager, x)):
+    torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
+torch.library.opcheck(own.default, (x, 1.5))
+step = torch.compile(lambda x: own(x, 1.5).sum(), fullgraph=True, backend="aot_eager")
+(got,) = torch.autograd.grad(step(x), x)
+torch.testing.assert_close(got, torch.autograd.grad(eager(x).sum(), x)[0])
+gradv.use_reference()
+(got,) = torch.autograd.grad(own(x, 1.5).sum(), x)
+gradv.use_reference(False)
+torch.testing.assert_close(got, torch.autograd.grad(eager(x).sum(), x)[0])
+y = own(x, 1.5)
+y.mul_(2)
+try:
+    y.sum().backward()
+except RuntimeError as error:
+    assert "modified by an inplace operation" in str(error), error
+else:
+    raise AssertionError("a change of what backward reads went unnoticed")
 """,
     )
 

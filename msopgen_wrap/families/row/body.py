@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from msopgen_wrap.families.row.passes import Passes, Piece
 from msopgen_wrap.render.kernel import constant, member_name, type_name
@@ -55,6 +58,10 @@ class RowBody(Body):
     covering: frozenset[str]
     holds: bool
     columns: tuple[TensorParam, ...] = ()
+
+    def times_loaded(self, operand: str) -> tuple[int, int]:
+        """Return 1, and how many of the passes over chunks load an operand."""
+        return 1, max(1, sum(operand in piece.operands for piece in self.pieces))
 
     def buffers_in_flight(self) -> int:
         """Return how many copies each queue has: 2, or 1 when event ids would run out.
@@ -111,6 +118,21 @@ class RowPlan(OpPlan[RowBody]):
     def whole_spec(self) -> OpSpec:
         """The spec with all outputs."""
         return replace(self.spec, outputs=self.writes)
+
+    def elements_written(
+        self, name: str, shape: Sequence[int], attrs: Mapping[str, Any]
+    ) -> int:
+        """Return the number of elements of a temporary: one per row for values of rows."""
+        if not any(name in body.row_outputs for body in self.bodies):
+            return math.prod(shape)
+        rank = len(shape)
+        if self.axes.attr:
+            value = attrs[self.axes.attr]
+            given = list(value) if isinstance(value, (list, tuple)) else [value]
+            axes = {axis % rank for axis in given} if given and rank else set(range(rank))
+        else:
+            axes = self.axes.at(rank)
+        return math.prod(size for axis, size in enumerate(shape) if axis not in axes)
 
     def tiling_attrs(self) -> set[str]:
         """Return the attr that names the reduced axes."""

@@ -4,13 +4,15 @@ The backward of an op with ``backward: reference`` is the vector-Jacobian produc
 taken by PyTorch when backward runs: right for every rank, broadcast and attr, differentiable
 again, and traceable by torch.compile. It recomputes the reference; nothing but inputs is saved.
 Of inputs whose elements no gradient depends on (those of a sum), only the shape is saved.
+Where the derivatives are formulas of outputs (of a softmax), forward saves these in their place.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import torch
@@ -22,12 +24,16 @@ _Description = tuple[Any, torch.dtype, torch.device]
 IN_PLACE = "{} works in place, which an ONNX graph cannot express"
 
 
-def pack(ctx: Any, inputs: Sequence[Any], unread: Sequence[int] = ()) -> None:
+def pack(
+    ctx: Any, inputs: Sequence[Any], unread: Sequence[int] = (), *, replaced: bool = False
+) -> None:
     """Save tensors, None and lists of tensors (the inputs of an op, in order) for backward.
 
     Args:
         unread: inputs whose elements no gradient depends on, by position: only shape, dtype and
             device are saved.
+        replaced: whether saved outputs, the last of the tensors, take their place. What is
+            differentiated again reaches the inputs through tensors without memory of their own.
     """
     flat: list[Tensor | None] = []
     layout: list[int | None] = []  # None: a single value; n: a list of n
@@ -39,7 +45,7 @@ def pack(ctx: Any, inputs: Sequence[Any], unread: Sequence[int] = ()) -> None:
             for place, tensor in enumerate(values, len(flat)):
                 if tensor is not None:
                     described[place] = _description(tensor)
-            values = [None] * len(values)
+            values = [_stand_for(t, inputs[-1]) if replaced else None for t in values]
         flat += values
     ctx.save_for_backward(*flat)
     ctx.layout, ctx.described = layout, described
@@ -50,11 +56,48 @@ def unpack(ctx: Any) -> list[Any]:
 
     Where PyTorch differentiates the reference these are zeros, which every operator supports.
     """
-    make = torch.zeros if torch.is_grad_enabled() else torch.empty
+    again = torch.is_grad_enabled()
     flat = list(ctx.saved_tensors)
     for place, description in ctx.described.items():
-        flat[place] = _stand_in(description, make)
+        if again and flat[place] is not None:
+            flat[place] = _Zeros.apply(flat[place])
+        else:
+            flat[place] = _stand_in(description, torch.zeros if again else torch.empty)
     return _nest(flat, ctx.layout)
+
+
+class _Shadow(torch.autograd.Function):
+    """A tensor of the shape of an input, whose gradient is that of the input; no elements of it."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, memory: Tensor) -> Tensor:
+        if memory.dtype != tensor.dtype or not memory.numel():
+            memory = tensor.new_zeros(())
+        return memory.as_strided((), ()).expand(tensor.shape)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return grad, None
+
+
+class _Zeros(torch.autograd.Function):
+    """Zeros, whose gradient is that of the tensor in the place of which they are."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor) -> Tensor:
+        return torch.zeros(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:  # type: ignore[override]
+        return grad
+
+
+def _stand_for(tensor: Tensor | None, memory: Tensor) -> Tensor | None:
+    if tensor is None or not tensor.requires_grad:
+        return None
+    with torch.enable_grad():
+        shadow: Tensor = _Shadow.apply(tensor, memory.data)  # not a view of it
+    return shadow
 
 
 def _description(tensor: Tensor) -> _Description:
@@ -152,14 +195,16 @@ def vjp(
     inputs: Sequence[Any],
     grads: Sequence[Any],
     needed: Sequence[Any] | None = None,
+    saved: Sequence[Tensor] = (),
 ) -> tuple[Any, ...]:
     """Return the gradients of the inputs, nested like them; None where there is none.
 
     Args:
-        reference: the op as a PyTorch function of its inputs (attrs bound).
+        reference: the op as a PyTorch function of its inputs and of ``saved`` (attrs bound).
         inputs: tensors, None, or lists of tensors.
         grads: gradient per output (nested like the outputs); None for one that nobody uses.
         needed: per input, whether its gradient is asked for (``needs``); None: all are.
+        saved: outputs that forward has saved, which derivatives take instead of computing them.
     """
     layout = [len(v) if isinstance(v, (list, tuple)) else None for v in inputs]
     flat = _leaves(list(inputs))
@@ -172,7 +217,7 @@ def vjp(
         values = list(flat)
         for place, leaf in zip(places, leaves, strict=True):
             values[place] = leaf
-        outputs = _leaves(reference(*_nest(values, layout)))
+        outputs = _leaves(reference(*_nest(values, layout), *saved))
         # Zeros for what nobody uses would still meet infinite derivatives on their way back.
         chosen[:] = [
             i
@@ -183,7 +228,7 @@ def vjp(
 
     result: list[Any] = [None] * len(flat)
     if places:
-        pulled = _pull(run, chosen, [flat[i] for i in places], given)
+        pulled = _pull(run, chosen, [flat[i] for i in places], given, bool(saved))
         for place, grad in zip(places, pulled, strict=True):
             result[place] = grad
     return tuple(_nest(result, layout))
@@ -194,8 +239,12 @@ def _pull(
     chosen: list[int],
     leaves: list[Tensor],
     given: list[Any],
+    saved: bool = False,
 ) -> Sequence[Tensor | None]:
-    """Return the gradient per leaf; ``run`` sets ``chosen``, the places of its outputs."""
+    """Return the gradient per leaf; ``run`` sets ``chosen``, the places of its outputs.
+
+    ``saved``: derivatives take results that forward has saved.
+    """
 
     def cotangents(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         return tuple(
@@ -207,7 +256,8 @@ def _pull(
         return pull(cotangents(outputs)) if outputs else [None] * len(leaves)
     # The same by plain autograd: torch.func.vjp imports torch._dynamo, which takes seconds.
     again = torch.is_grad_enabled()
-    with _with_autograd(), torch.enable_grad():
+    results = _results_as_saved() if saved else contextlib.nullcontext()
+    with _with_autograd(), torch.enable_grad(), results:
         own = [x.view_as(x) if again and x.requires_grad else _leaf(x) for x in leaves]
         outputs = [y for y in run(*own)]
         pairs = [
@@ -219,6 +269,60 @@ def _pull(
         return torch.autograd.grad(
             wanted, own, weights, create_graph=again, allow_unused=True, materialize_grads=True
         )
+
+
+_Pairs = list[tuple[Tensor, Tensor]]
+# Results computed again, each with the saved value, of the reference that is being differentiated.
+_results: ContextVar[_Pairs | None] = ContextVar("results", default=None)
+
+
+def saved(computed: Tensor, value: Tensor) -> Tensor:
+    """Return the value that forward has saved; its gradient goes on to what is computed again."""
+    pairs = _results.get()
+    if pairs is None:
+        return computed  # all inputs are there
+    pairs.append((computed, value.detach()))
+    result: Tensor = _Saved.apply(computed, value)
+    return result
+
+
+class _Saved(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, computed: Tensor, value: Tensor) -> Tensor:
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return grad, None
+
+
+@contextlib.contextmanager
+def _results_as_saved() -> Iterator[None]:
+    """Give derivatives that are formulas of a result what ``saved`` has in its place."""
+    pairs: _Pairs = []
+
+    def unpack(tensor: Tensor) -> Tensor:
+        for computed, value in pairs:
+            if _is_same(tensor, computed):
+                return value
+        return tensor
+
+    token = _results.set(pairs)
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor, unpack):
+            yield
+    finally:
+        _results.reset(token)
+
+
+def _is_same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same elements of the same memory."""
+    return (
+        one.untyped_storage()._cdata == other.untyped_storage()._cdata
+        and one.shape == other.shape
+        and one.stride() == other.stride()
+        and one.storage_offset() == other.storage_offset()
+    )
 
 
 def broadcast(inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
