@@ -235,7 +235,8 @@ def _group_norm(
     x: Any, num_groups: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, _rest(x))
-    count = grouped.shape[2] * grouped.shape[3]
+    # of nothing at all there are no means
+    count = torch.sym_max(grouped.shape[2] * grouped.shape[3], 1 - x.shape[0])
     return _scaled(_standardized(grouped, [2, 3], eps), weight, bias, count).reshape(x.shape)
 
 

@@ -20,6 +20,7 @@ _aten = torch.ops.aten
 _place = torch.ops.opgen.place.default
 _RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
 _ORDERS = (_aten.permute.default, _aten.transpose.int, _aten.t.default)
+_PRODUCTS = (_aten.mm.default, _aten.bmm.default)
 _SQUEEZES = (_aten.squeeze.dim, _aten.squeeze.dims)
 _MOVED = (
     *_RESHAPES,
@@ -97,7 +98,16 @@ def _is_movable(node: Node) -> bool:
     """Whether a node is a view of a pointwise result; the store reshapes outputs itself."""
     if node.target not in _MOVED or not _is_pointwise(node.args[0]):
         return False
-    return node.target not in _RESHAPES or not _is_stored(node)
+    return node.target not in _RESHAPES or not (_is_stored(node) or _is_multiplied(node))
+
+
+def _is_multiplied(node: Node) -> bool:
+    """Whether a reshape goes to products of matrices alone, which read it as a view of its source.
+
+    The source has axes that mean the same at every rank.
+    """
+    views = (*_RESHAPES, *_ORDERS)
+    return all(u.target in _PRODUCTS or (u.target in views and _is_multiplied(u)) for u in node.users)
 
 
 def _is_stored(node: Node) -> bool:

@@ -47,6 +47,7 @@ from msopgen_wrap.schedule.views import (
     apply_view,
 )
 from msopgen_wrap.spec.model import TensorParam
+from msopgen_wrap.torch_import import torch
 
 # The modules of lowerings need both.
 __all__ = ["Lowerer", "lowers"]
@@ -159,6 +160,10 @@ class Lowerer(SizeReader):
         found = dict.fromkeys(self.expanded.values())
         return tuple(span for span in found if not span.covered(whole))
 
+    def stored_spans(self) -> tuple[Span, ...]:
+        """Return the sizes that later passes see of temporaries written in another shape."""
+        return tuple(Span.of(list(shape.own)) for shape in self.stored_shapes.values())
+
     def note_span(self, node: Node) -> None:
         """Remember the sizes of a call of expand that lines up with the iteration space.
 
@@ -270,7 +275,10 @@ def wrap_small(low: Lowerer, value: Operand, dtype: str) -> Operand:
 
 
 def _counted(low: Lowerer, node: Node, start: Any, step: Any) -> View:
-    length = size_of(node, 0, low.size_symbols())
+    end: Any = node.args[1] if len(node.args) > 1 else node.args[0]
+    whole = isinstance(end, Node) and isinstance(end.meta.get("val"), torch.SymInt)
+    from_zero = whole and (start, step) == (0, 1)
+    length = low.scalar_expr(end) if from_zero else size_of(node, 0, low.size_symbols())
     if length is None:
         raise OpgenError(low.unsupported(node, "a length that does not follow from sizes"))
     first, difference = low.scalar_expr(start), low.scalar_expr(step)

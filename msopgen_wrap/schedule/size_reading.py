@@ -25,6 +25,20 @@ from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
 
+def _cut_length(view: Any, axis: int) -> ScalarExpr | None:
+    """Return the length that a slice gave an axis of a view; None where no slice did.
+
+    A trace takes every axis to be longer than what is cut off; of a shorter one nothing is left.
+    """
+    steps = view.steps if isinstance(view, View) else ()
+    for step in reversed(steps):
+        if step.op not in ("slice", "place"):
+            return None
+        if step.axis % view.rank == axis:
+            return step.length if step.op == "slice" else None
+    return None
+
+
 # Function of two numbers in a traced graph -> operator of scalar expressions.
 NUMBER_CALLS = {
     "add": "+",
@@ -78,7 +92,8 @@ class SizeReader(Emitter):
             sizes: Any = source.args[1]
             if isinstance(sizes[axis], Node) or sizes[axis] >= 0:
                 return self.scalar_expr(sizes[axis])
-        return self._size_of(source, axis)
+        cut = _cut_length(self.values.get(source), axis)
+        return self._size_of(source, axis) if cut is None else cut
 
     def _size_of(self, source: Node, axis: int) -> ScalarExpr | None:
         """Return a size as the trace knows it; it has the sample's value of a counting attr."""

@@ -37,6 +37,8 @@ CALLS = {
     "product": lambda x, y, w, b: x.prod(-1),
     "product with zeros": lambda x, y, w, b: (x * (y[..., :1] > 0.5)).relu().prod(1, keepdim=True),
     "product of all": lambda x, y, w, b: x.prod(),
+    "running product": lambda x, y, w, b: x.cumprod(2),
+    "running product with zeros": lambda x, y, w, b: torch.cumprod(x * (y > -0.5), -1),
     "deviation": lambda x, y, w, b: x.std((1, 2), correction=0, keepdim=True),
 }
 
@@ -57,6 +59,18 @@ def test_a_replacement_has_the_same_values_and_gradients(name: str) -> None:
     with Composites(differentiated=True):
         replaced = both()
     torch.testing.assert_close(replaced, both())
+
+
+@pytest.mark.parametrize("shape", [(2, 6, 0), (0, 6, 3), (0, 6)])
+def test_means_of_no_elements_have_the_gradients_of_pytorch(shape: tuple[int, ...]) -> None:
+    def gradients() -> Any:
+        given = [torch.ones(s, requires_grad=True) for s in (shape, (6,), (6,))]
+        result = F.group_norm(given[0], 3, *given[1:])
+        return torch.autograd.grad(result, given, torch.ones(shape))
+
+    with Composites(differentiated=True):
+        replaced = gradients()
+    torch.testing.assert_close(replaced, gradients(), equal_nan=True)
 
 
 def gradient(compute: str, shape: str, inputs: str = "", rank: str = "[1, 8]") -> OpSpec:
@@ -99,6 +113,47 @@ def test_axes_that_a_reduction_dropped_come_back_by_name_at_every_rank() -> None
     assert "aten.unsqueeze.default" in calls(spec)
     assert "aten.view.default" not in calls(spec)
     assert plan_op(spec).family.name == "row"
+
+
+LABELS = "  t: {dtype: int64, shape: '[x[0], *x[2:]]'}\n"
+ROWS_AND_LABELS = "x.reshape(x.shape[0], x.shape[1], -1), t.reshape(t.shape[0], -1)"
+
+
+def test_sizes_that_a_rule_gives_are_one_symbol_and_passing_axes_are_gone() -> None:
+    shape = "[x[0], *x[2:]]"
+    loss = f"F.cross_entropy({ROWS_AND_LABELS}, reduction='none').reshape(t.shape)"
+    spec = gradient(loss, shape, LABELS, "[3, 4]")
+    graph = trace(spec, variants(spec)[0], rank=4).graph
+    given = [n for n in graph.nodes if n.op == "placeholder"]
+    x, t = (node.meta["val"].shape for node in given[:2])
+    assert [x[0].node.expr, *(s.node.expr for s in x[2:])] == [s.node.expr for s in t]
+    ranks = {
+        n.meta["val"].dim()
+        for n in graph.nodes
+        if n.op == "call_function" and torch.Tag.pointwise in getattr(n.target, "tags", ())
+    }
+    assert max(ranks) == 3  # PyTorch compares classes with one axis more
+    reads = [n.args[0].op for n in graph.nodes if "sym_size" in str(n.target)]
+    assert set(reads) == {"placeholder"}
+
+
+def test_what_passes_through_the_workspace_is_the_same_at_every_rank() -> None:
+    weight = "  w: {dtype: x, rank: 2}\n"
+    text = (
+        "op: Sample\ninputs:\n  x: {dtype: float32, rank: [2, 3]}\n"
+        f"{weight}outputs:\n  y: {{dtype: x, shape: '[*x[:-1], w[0]]'}}\n"
+        "compute: F.relu(F.linear(x, w))\nbackward: kernel\n"
+        "cases:\n  - {x: [5, 7], w: [3, 7]}\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    found = gradient_spec(spec)
+    forms = [
+        [str(n.target) for n in trace(found, variants(found)[0], rank=rank).graph.nodes]
+        for rank in (2, 3)
+    ]
+    views = [[call for call in form if "view" in call or "mm" in call] for form in forms]
+    assert views[0] == views[1]
 
 
 @pytest.mark.parametrize(

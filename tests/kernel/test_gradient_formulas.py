@@ -87,6 +87,26 @@ RIGHT = {
     "product of all": Formula("x.prod()", "[]"),
     "power of an attr": Formula("x.abs() ** p", attrs="p: 2.5"),
     "lerp by an attr": Formula("torch.lerp(x, t, w)", others=(SAME,), attrs="w: 0.3"),
+    "cross entropy of pixels": Formula(
+        "F.cross_entropy(x.reshape(x.shape[0], x.shape[1], -1), t.reshape(t.shape[0], -1))",
+        "[]",
+        ("t: {dtype: int64, shape: '[x[0], *x[2:]]', range: [0, 1]}",),
+        "[2, 5]",
+    ),
+    "group norm": Formula(
+        "F.group_norm(x, g, w, b)",
+        others=BY_CHANNEL,
+        rank="[2, 5]",
+        attrs="g: {type: int, default: 2, min: 1}",
+    ),
+    "linear": Formula(
+        "torch.tanh(F.linear(x, w, b))",
+        "[*x[:-1], w[0]]",
+        ("w: {dtype: x, shape: '[x[-1], x[-1]]'}", "b: {dtype: x, shape: '[x[-1]]'}"),
+        "[2, 4]",
+    ),
+    "running product": Formula("x.cumprod(d)", attrs="d: -1"),
+    "ends cut twice": Formula("(x[..., :-1][..., :-1] ** 2).sum()", "[]"),
     "every second": Formula("x[:, ::2] * 2", "[x[0], (x[1] + 1) // 2]", rank="2"),
     "windows": Formula("x.unfold(-1, 3, 1).amax(-1)", "[x[0], x[1] - 2]", rank="2"),
 }

@@ -127,7 +127,8 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
 def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
     lowerer = Lowerer(spec, traced, 0, axis_names=names, splits=True)
     program = eliminate_dead(divide_directly(lowerer.run()))
-    return Lowered(program, {**lowerer.operands, **lowerer.indices}, lowerer.spans())
+    views = {**lowerer.operands, **lowerer.indices}
+    return Lowered(program, views, (*lowerer.spans(), *lowerer.stored_spans()))
 
 
 def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> None:

@@ -132,7 +132,8 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
         return {axis % max(1, rank) for axis in lowerer.axes}
 
     rank = lowerer.rank
-    return Lowered(program, views, lowerer.spans(), axes, rank, frozenset(axes(rank)))
+    spans = (*lowerer.spans(), *lowerer.stored_spans())
+    return Lowered(program, views, spans, axes, rank, frozenset(axes(rank)))
 
 
 def _axis(spec: OpSpec, traced: TracedGraph) -> ScanAxis:
