@@ -185,6 +185,10 @@ def _plain(axes: int) -> Callable[..., Any]:
         dilation: Any = 1,
         groups: Any = 1,
     ) -> Any:
+        if input.dim() == axes + 1:  # one image
+            several = call(input.unsqueeze(0), weight, bias, stride, padding, dilation, groups)
+            return several if several is NotImplemented else several.squeeze(0)
+        padding = 0 if padding == "valid" else padding
         if isinstance(padding, str) or input.dim() != axes + 2:
             return NotImplemented
         numbers = [_each(n, axes) for n in (stride, padding, dilation)]
@@ -205,6 +209,9 @@ def _turned(axes: int) -> Callable[..., Any]:
         groups: Any = 1,
         dilation: Any = 1,
     ) -> Any:
+        if input.dim() == axes + 1:  # one image
+            rest = (stride, padding, output_padding, groups, dilation)
+            return call(input.unsqueeze(0), weight, bias, *rest).squeeze(0)
         if input.dim() != axes + 2:
             return NotImplemented
         numbers = [_each(n, axes) for n in (stride, padding, dilation)]
@@ -230,7 +237,7 @@ def decomposed_convolution(
     output_padding: Any,
     groups: Any,
 ) -> Any:
-    """Return the table entry of ``opgen::convolution``: transposed ones have their filters turned."""
+    """Turn the filters of a transposed ``opgen::convolution``: its entry in the table."""
     if not transposed:
         return NotImplemented
     return transposed_convolution(x, weight, stride, padding, dilation, output_padding, groups)

@@ -38,9 +38,7 @@ _LIBRARY.define(
     "SymInt[] before, SymInt[] dilation, bool ceil) -> Tensor"
 )
 _LIBRARY.define("adaptive_window_gradient(Tensor x, SymInt[] sizes) -> Tensor")
-_LIBRARY.define(
-    "adaptive_position_gradient(Tensor x, Tensor positions, SymInt[] sizes) -> Tensor"
-)
+_LIBRARY.define("adaptive_position_gradient(Tensor x, Tensor positions, SymInt[] sizes) -> Tensor")
 
 _MAX = {1: functional.max_pool1d, 2: functional.max_pool2d, 3: functional.max_pool3d}
 _ADAPTIVE_MAX = {

@@ -23,9 +23,13 @@ ADDING = frozenset((
     "native_layer_norm", "native_group_norm", "native_batch_norm", "_native_batch_norm_legit",
     "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data",
     "cumsum", "mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "matmul", "linear",
-    "convolution", "transposed_convolution", "convolution_backward", "index_add", "scatter_add", "scatter_reduce",
+    "convolution", "transposed_convolution", "index_add", "scatter_add", "scatter_reduce",
     "index_put", "_unsafe_index_put", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d",
     "_adaptive_avg_pool3d", "nansum",
+    "convolution_backward", "avg_pool2d_backward", "avg_pool3d_backward",
+    "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward",
+    "max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward",
+    "adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward",
 ))  # fmt: skip
 
 _ROUNDING = 2.0**-24  # half a unit in the last place of float32, of the value

@@ -128,10 +128,6 @@ def test_a_kernel_gives_the_gradient(name: str, tmp_path: Path) -> None:
 
 # What has no kernel: the formula, and what the refusal says.
 REFUSED = {
-    "pooling": (
-        Formula("F.max_pool2d(x, 2)", "[x[0], x[1], x[2] // 2, x[3] // 2]", rank="4"),
-        "max_pool2d",
-    ),
     "order": (Formula("x.sort(-1)[0]"), "sort"),
     "median": (Formula("x.median(-1)[0]", LAST), "median"),
     "no derivative": (Formula("F.soft_margin_loss(x, t)", "[]", (SAME,)), "'target'"),

@@ -262,10 +262,9 @@ class ConvolutionColumns {
         if (from < to) {
             const uint32_t length = static_cast<uint32_t>(to - from);
             for (uint32_t i = 0; i < step.channels; ++i) {
-                const int64_t plane =
-                    offset_ + static_cast<int64_t>(tile.image) * imageStep_ +
-                    static_cast<int64_t>(tile.group) * groupStep_ +
-                    static_cast<int64_t>(step.channel + i) * channelStep_ + from;
+                const int64_t plane = offset_ + static_cast<int64_t>(tile.image) * imageStep_ +
+                                      static_cast<int64_t>(tile.group) * groupStep_ +
+                                      static_cast<int64_t>(step.channel + i) * channelStep_ + from;
                 LoadChannel(lines[i * boxLength_ + lead], plane, tile, step.line, length);
             }
         }
@@ -388,7 +387,8 @@ class ConvolutionColumns {
     int32_t paddings_[kSpatialDims] = {};
     int32_t dilations_[kSpatialDims] = {};
     int32_t spreads_[kSpatialDims] = {};
-    int64_t imageStep_ = 0, groupStep_ = 0, channelStep_ = 0, depthStep_ = 0, lineStep_ = 0, offset_ = 0;
+    int64_t imageStep_ = 0, groupStep_ = 0, channelStep_ = 0, depthStep_ = 0, lineStep_ = 0,
+            offset_ = 0;
     uint64_t slotLength_ = 0;
     uint32_t channels_ = 0, stepChannels_ = 1, stepColumns_ = 1;
     uint32_t tileLines_ = 1, tileColumns_ = 1;

@@ -46,6 +46,15 @@ __aicore__ inline void ForPlace(const WindowAxis& axis, int64_t place, int64_t f
     }
 }
 
+// Whether any of these windows has its element number `place` in [first, last).
+__aicore__ inline bool HasPlace(const WindowAxis& axis, int64_t place, int64_t first, int64_t last,
+                                int64_t from, int64_t to) {
+    bool found = false;
+    ForPlace(axis, place, first, last, from, to,
+             [&](int64_t, int64_t, uint32_t, uint32_t) { found = true; });
+    return found;
+}
+
 // What the gradients of averages and of largest elements share: the sums of a tile.
 class WindowSums {
  public:
@@ -157,8 +166,8 @@ class AverageGradient {
                                 uint32_t pitch) {
         const uint32_t lanes = PitchOf(tiles.InputRows(), kLanes);
         if (share_ == 0.0f) {
-            const WindowAxis axis[kWindowAxes] = {
-                tiles.axis[0].Windows(), tiles.axis[1].Windows(), tiles.axis[2].Windows()};
+            const WindowAxis axis[kWindowAxes] = {tiles.axis[0].Windows(), tiles.axis[1].Windows(),
+                                                  tiles.axis[2].Windows()};
             ShareByCounts(rows, sharesBuf_.template Get<float>(), axis, tiles.inputs, tiles.planes,
                           pitch, countOutside_);
         }
@@ -220,11 +229,17 @@ class MaxGradient {
         const WindowAxis* axis = tiles.axis;
         for (int64_t deep = 0; deep < axis[0].window; ++deep) {
             for (int64_t high = 0; high < axis[1].window; ++high) {
+                if (!Reaches(tiles, 0, deep) || !Reaches(tiles, 1, high)) {
+                    continue;
+                }
                 sums_.ClearColumns(tiles, lanes);
                 const int64_t line =
                     (deep * axis[0].dilation * axis[1].outputs + high * axis[1].dilation) *
                     axis[2].outputs;
                 for (int64_t place = 0; place < axis[2].window; ++place) {
+                    if (!Reaches(tiles, 2, place)) {
+                        continue;
+                    }
                     Choose(line + place * axis[2].dilation, tiles.inputs.Size(2) * lanes);
                     sums_.AddColumns(tiles, chosenBuf_.template Get<float>(), place, lanes);
                 }
@@ -242,6 +257,12 @@ class MaxGradient {
     static constexpr uint32_t kMaskBytes = 512;
     static constexpr uint32_t kMostCompared = kMaskBytes * 8;
 
+    // Whether windows of the chunk have their element number `place` in the tile.
+    __aicore__ inline static bool Reaches(const WindowTiles& tiles, uint32_t axis, int64_t place) {
+        return HasPlace(tiles.axis[axis], place, tiles.outputs.first[axis],
+                        tiles.outputs.last[axis], tiles.inputs.first[axis],
+                        tiles.inputs.last[axis]);
+    }
     // Turn positions in a plane into positions behind the beginning of their windows, as columns.
     __aicore__ inline void Place(const WindowTiles& tiles, const LocalTensor<int32_t>& positions,
                                  uint32_t pitch, uint32_t lanes) {
@@ -276,8 +297,8 @@ class MaxGradient {
         for (uint32_t done = 0; done < count; done += kMostCompared) {
             const uint32_t left = count - done;
             const uint32_t part = left < kMostCompared ? left : kMostCompared;
-            AscendC::CompareScalar(mask, places[done], static_cast<int32_t>(position),
-                                   CMPMODE::EQ, part);
+            AscendC::CompareScalar(mask, places[done], static_cast<int32_t>(position), CMPMODE::EQ,
+                                   part);
             VectorBarrier();
             AscendC::Select(chosen[done], mask, columns[done], 0.0f,
                             SELMODE::VSEL_TENSOR_SCALAR_MODE, part);

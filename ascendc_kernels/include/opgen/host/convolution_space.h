@@ -42,7 +42,7 @@ struct ConvolutionSpace {
     int64_t inputSteps[6] = {};
     int64_t resultSteps[2] = {};  // elements between images, and between filters, of the result
     bool filterGradient = false;  // images of the product are channels of the input
-    bool inPlace = false;  // the input already lies as columns
+    bool inPlace = false;         // the input already lies as columns
     int64_t tileLines = 1, tileColumns = 1, tileFilters = 1;
     int64_t stepChannels = 1, stepColumns = 1;
     int64_t linePitch = 0, columnPitch = 0;
@@ -140,9 +140,7 @@ struct ConvolutionSpace {
     int64_t InputPositions() const { return Times(Times(input[0], input[1]), input[2]); }
     // Rows of the columns: elements that a filter multiplies.
     int64_t Depth() const { return Times(channels, Times(Times(window[0], window[1]), window[2])); }
-    bool Empty() const {
-        return images == 0 || filters == 0 || channels == 0 || Positions() == 0;
-    }
+    bool Empty() const { return images == 0 || filters == 0 || channels == 0 || Positions() == 0; }
     // Elements of the columns of a tile.
     int64_t SlotLength() const { return inPlace ? 0 : Times(Depth(), columnPitch); }
     // Bytes of workspace that a cube core and its vector cores take.
@@ -165,9 +163,8 @@ struct ConvolutionSpace {
         if (Empty()) {
             return "";
         }
-        const int64_t most =
-            std::max({Depth(), Times(groups, filters), Positions(), inputSteps[0], inputSteps[1],
-                      resultSteps[1]});
+        const int64_t most = std::max({Depth(), Times(groups, filters), Positions(), inputSteps[0],
+                                       inputSteps[1], resultSteps[1]});
         if (!FitsInt32(most)) {
             return "a size or a step of the input is " + std::to_string(most) +
                    ", which does not fit 32 bits";
@@ -320,7 +317,8 @@ struct ConvolutionSpace {
         inputSteps[2] = last > 3 ? x.stride[last - 2] : 0;
         inputSteps[3] = last > 2 ? x.stride[last - 1] : 0;
         inputSteps[4] = x.offset;
-        inputSteps[5] = Times(filterGradient ? images : channels, inputSteps[filterGradient ? 0 : 1]);
+        inputSteps[5] =
+            Times(filterGradient ? images : channels, inputSteps[filterGradient ? 0 : 1]);
         resultSteps[0] = filterGradient ? Positions() : Times(Times(groups, filters), Positions());
         resultSteps[1] = filterGradient ? Times(images, Positions()) : Positions();
         bool plain = true;
