@@ -109,7 +109,7 @@ class Target:
                 cases = _representative(spec, known_grid(spec))
         else:
             cases = [TestCase(0, _by_name(spec, entry)) for entry in shapes]
-        own = _given_attrs(spec, attrs)
+        own = given_attrs(spec, attrs)
         defaults = {a.name: a.default for a in spec.attrs if not a.required}
         found = []
         for combo in combos:
@@ -148,7 +148,7 @@ class Target:
         )
 
 
-def _given_attrs(spec: OpSpec, attrs: Any) -> dict[str, Any]:
+def given_attrs(spec: OpSpec, attrs: Any) -> dict[str, Any]:
     """Return the attrs that a user gives an op of a spec.
 
     Raises:

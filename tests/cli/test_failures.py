@@ -70,6 +70,20 @@ def test_every_failure_of_every_command_is_json(
         assert [d["code"] for d in value["diagnostics"]] == [code], error
 
 
+@pytest.mark.parametrize("target", ["cpu", "npu", "onnxruntime", "tflite"])
+def test_a_file_in_the_way_of_the_output(target: str, tmp_path: Path, capfd: Any) -> None:
+    (tmp_path / "s.yaml").write_text(SPEC)
+    (tmp_path / "file").write_text("mine")
+    assert app.run(["new", str(tmp_path / "s.yaml"), "-o", str(tmp_path / "p")]) == output.OK
+    capfd.readouterr()
+    out = tmp_path / "file" / "below"
+    code, value = run_json(capfd, "build", str(tmp_path / "p"), "--target", target, "-o", str(out))
+    (problem,) = value["diagnostics"]
+    assert (code, problem["code"]) == (output.FINDINGS, "OPG098")
+    assert "file' is a file" in problem["why"]
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_json_of_exec_is_the_programs(capfd: Any) -> None:
     assert app._wants_json(["exec", "--", "python", "--json"]) is False
     assert app._wants_json(["run", "a.asc", "--", "--json"]) is False

@@ -10,6 +10,7 @@ import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.fusion.api import fuse
+from msopgen_wrap.fusion.backend import fusion_backend
 from msopgen_wrap.torch_import import torch
 from tests.fusion.models import (
     Lambda,
@@ -126,8 +127,21 @@ def through_numpy(x: Any) -> Any:
     return torch.from_numpy(x.numpy() + 1)
 
 
+def leaves(x: Any) -> Any:
+    raise SystemExit(0)
+
+
 X = torch.ones(2)
 BAD = [
+    (lambda: fuse(Lambda(leaves), (X,)), "OPG740", "model(*inputs) works"),
+    (lambda: fuse(torch.nn.LazyLinear(2), (X,)), "OPG740", "once before"),
+    (lambda: fuse(torch.nn.ReLU(), (torch.eye(2).to_sparse(),)), "OPG740", "dense"),
+    (lambda: fuse(torch.nn.ReLU(), X, example_kwargs=[1]), "OPG740", "example_kwargs="),
+    (lambda: fuse(Lambda(lambda x: x), X, specs=3), "OPG742", "specs="),
+    (lambda: fuse(Lambda(lambda x: x), X, specs=""), "OPG742", "specs="),
+    (lambda: fuse(Lambda(lambda x: x), X, ops=3), "OPG742", "ops="),
+    (lambda: fusion_backend(specs=RESNET, inner="inducter"), "OPG750", "inductor"),
+    (lambda: fusion_backend(specs=RESNET, inner=3), "OPG750", "inductor"),
     (lambda: fuse(Lambda(through_numpy), (X,)), "OPG740", "with torch"),
     (lambda: fuse(torch.jit.script(torch.nn.Linear(2, 2)), (X,)), "OPG740", "torch.jit.script"),
     (lambda: fuse(torch.nn.Linear(3, 3), (X,)), "OPG740", "model(*inputs) works"),

@@ -44,6 +44,12 @@ def broken():
 
 def number():
     return 3
+
+def leaves():
+    raise SystemExit(0)
+
+def nothing():
+    return nn.Sequential(nn.ReLU(), nn.Tanh()), torch.ones(0, 3)
 """
 
 
@@ -82,6 +88,8 @@ def test_proposed_specs_are_valid_and_fuse_the_model(
 
 ERRORS = [
     ("{file}:broken", "OPG745", "division by zero"),
+    ("{file}:leaves", "OPG745", "leaves() failed: SystemExit: 0"),
+    pytest.param("{file}:nothing", "OPG747", "no elements", marks=pytest.mark.slow),
     ("nowhere.py:make", "OPG745", "no such file"),
     ("{file}:mak", "OPG746", "make"),
     ("{file}:number", "OPG746", "return model"),

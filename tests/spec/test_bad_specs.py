@@ -202,6 +202,8 @@ BAD = [
     ("OPG050", GOOD + "backward: @@maybe\n"),
     ("OPG050", GOOD + "backward:\n  @@w: grad_z\n"),
     ("OPG050", GOOD.replace("[float16, float32]", "int32") + "backward: @@auto\n"),
+    ("OPG050", GOOD.replace("x * alpha + y", "(x > y).float()") + "backward: @@kernel\n"),
+    ("OPG007", GOOD + "backward: kernel\nsave: @@{z: true}\n"),
     ("OPG051", GOOD + "kernel: @@/abs/k.cpp\n"),
     ("OPG051", GOOD + "kernel: @@k.txt\n"),
     ("OPG052", GOOD + "tiling: @@t.cpp\n"),

@@ -7,7 +7,9 @@ import torch
 from seeded_ops import ONE, RIGHT, VALUES, WRONG, add, square
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.testing import CHECKS, Input, OpCheckError, check_op
+from msopgen_wrap.testing.targets import given_attrs
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -81,6 +83,10 @@ def test_what_does_not_apply_is_not_passed():
         ("OPG721", {"shapes": []}),
         ("OPG721", {"shapes": "3x4"}),
         ("OPG721", {"dtypes": ["float33"]}),
+        ("OPG721", {"shapes": [(Input((2,), "int64", low=3, high=0),)]}),
+        ("OPG721", {"shapes": [((10**7, 10**7),)]}),
+        ("OPG721", {"attrs": 3}),
+        ("OPG721", {"mutates": ["x"]}),
         ("OPG721", {"dtypes": [torch.complex64]}),
         ("OPG721", {"dtypes": []}),
         ("OPG722", {"shapes": None}),
@@ -91,6 +97,7 @@ def test_what_does_not_apply_is_not_passed():
         ("OPG725", {"shapes": [lambda dtype: ()]}),
         ("OPG726", {"tolerance": "narrow"}),
         ("OPG726", {"tolerance": {"width": 3}}),
+        ("OPG726", {"tolerance": {"mean": "small"}}),
     ],
 )
 def test_bad_arguments_have_a_code(code, options):
@@ -98,6 +105,39 @@ def test_bad_arguments_have_a_code(code, options):
     with pytest.raises(OpgenError) as caught:
         check_op(square, **given)
     assert [d.code for d in caught.value.diagnostics] == [code]
+
+
+@pytest.mark.parametrize("op", [None, 3, [square]])
+def test_what_is_no_op_is_refused(op):
+    with pytest.raises(OpgenError, match="OPG722"):
+        check_op(op, square, shapes=ONE)
+
+
+def test_an_op_that_ends_the_program_has_failed():
+    def leave(x):
+        raise SystemExit(0)
+
+    report = check_op(leave, square, shapes=ONE, checks=["forward"])
+    assert not report.passed and "SystemExit(0)" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "text"),
+    [
+        ({"betta": 1.0}, "no 'betta'"),
+        ({"beta": "large"}, "of type float"),
+        ({"beta": True}, "of type float"),
+        ({"beta": -1.0}, "below min"),
+        ([1.0], "by name"),
+    ],
+)
+def test_attrs_of_a_spec_are_checked(attrs, text):
+    text_of_spec = "op: Swish\ninputs: {x: float32}\noutputs: {y: like x}\n"
+    text_of_spec += "attrs: {beta: {type: float, default: 1.0, min: 0}}\n"
+    spec = parse_spec(text_of_spec + "compute: x * torch.sigmoid(beta * x)\n").spec
+    with pytest.raises(OpgenError, match=text):
+        given_attrs(spec, attrs)
+    assert given_attrs(spec, {"beta": 2}) == {"beta": 2}
 
 
 def test_inputs_can_have_a_range_and_a_dtype_of_their_own():

@@ -87,6 +87,14 @@ def test_how_the_extension_is_built(golden):
     golden(Path(__file__).resolve().parent / "golden" / "cuda_setup.golden", own)
 
 
+@pytest.mark.parametrize("op", ["custom_add", "softmax"])
+def test_sources(op, golden):
+    """One op of elements and one of rows: the kernels and their gradients."""
+    own = {p: t for p, t in generated().items() if p.startswith(f"csrc/cuda/{op}")}
+    assert {f"csrc/cuda/{op}.cu", f"csrc/cuda/{op}_grad.cu"} <= set(own)
+    golden(Path(__file__).resolve().parent / "golden" / f"cuda_{op}.golden", own)
+
+
 def test_kernels_are_free_of_torch():
     files = generated()
     kernels = {p: t for p, t in files.items() if p.endswith((".cu", ".cuh", "_kernels.h"))}
