@@ -28,6 +28,7 @@ class Comparison:
             ones are not, nothing is compared.
         allowance: gives the absolute errors that roundings explain (``Conditioning``); called only
             where an output would be refused.
+        derived: whether the op is one of gradients that PyTorch has derived.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Comparison:
         quantised: bool = False,
         steps: torch.Tensor | None = None,
         allowance: Callable[[], torch.Tensor] | None = None,
+        derived: bool = False,
     ) -> None:
         self._golden = golden
         self._native = native
@@ -47,7 +49,7 @@ class Comparison:
         self._floats: FloatComparison | None = None
         if dtype.is_floating_point and golden.numel():
             self._floats = FloatComparison(
-                golden, dtype, native, self._rule, tolerance, steps, allowance
+                golden, dtype, native, self._rule, tolerance, steps, allowance, derived
             )
 
     def accuracy(self, actual: torch.Tensor) -> Accuracy:

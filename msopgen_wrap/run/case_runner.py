@@ -182,7 +182,9 @@ def judge(
             allowance = None
             if want.conditioning is not None:
                 allowance = partial(want.conditioning.allowance, param.name, index)
-            comparison = Comparison(golden, actual.dtype, native, *options, steps, allowance)
+            comparison = Comparison(
+                golden, actual.dtype, native, *options, steps, allowance, spec.differentiated
+            )
             accuracy = comparison.accuracy(actual)
             result.rules[param.name] = accuracy.rule
             if accuracy.note and accuracy.maximum >= result.maximum:
