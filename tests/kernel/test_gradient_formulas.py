@@ -104,7 +104,7 @@ class Text(NamedTuple):
 
 ATTENTION = """\
 inputs:
-  q: {dtype: DTYPES, rank: RANK}
+  q: {dtype: float32, rank: RANK}
   k: {dtype: q, rank: RANK}
   v: {dtype: q, shape: like k}
   m: {dtype: MASK, optional: true, shape: "MASKED"}
@@ -117,12 +117,11 @@ cases:
 """
 
 
-def attention(compute: str, heads: bool = False, mask: str = "q", dtypes: str = "float32") -> Text:
+def attention(compute: str, heads: bool = False, mask: str = "q") -> Text:
     """Return the spec of attention over ``q``, ``k``, ``v`` and an optional mask ``m``."""
     before = "2, 3, " if heads else "2, "
     axis = 2 if heads else 1
     words = {
-        "DTYPES": dtypes,
         "RANK": str(axis + 2),
         "MASKED": f"[q[{axis}], k[{axis}]]",
         "MASK": mask,
@@ -141,7 +140,7 @@ ROWS = """\
 inputs:
   x: {dtype: [float16, float32], rank: 2}
   i: {dtype: int64, rank: [0, 3], range: RANGE}
-outputs: {y: "[*i, x[1]]"}
+outputs: {y: {dtype: x, shape: "[*i, x[1]]"}}
 compute: |
   COMPUTE
 """
@@ -157,7 +156,6 @@ RIGHT_OF_PRODUCTS = {
         "s = torch.einsum('bid,bjd->bij', q, k) / 4\n"
         "s = s if m is None else s + m\n"
         "y = torch.softmax(s, -1) @ v",
-        dtypes="[float16, float32]",
     ),
     "fused attention": attention(
         "F.scaled_dot_product_attention(q, k, v, m)", heads=True, mask="bool"
