@@ -280,6 +280,39 @@ def _prelu(x: Any, weight: Any) -> Any:
     return torch.where(seen > 0, seen, scaled).reshape(x.shape)
 
 
+# ---- attention -----------------------------------------------------------------------------------
+
+
+def _attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Any = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """Return attention as products and a softmax; PyTorch's derivative is a call of its own."""
+    if enable_gqa or (isinstance(dropout_p, float) and dropout_p != 0.0):
+        return NotImplemented
+    factor = torch.sym_max(query.shape[-1], 1) ** -0.5 if scale is None else scale
+    scores = query @ key.mT * factor
+    if is_causal:
+        rows = index_along(scores, scores.dim() - 2, scores.shape[-2])
+        columns = index_along(scores, scores.dim() - 1, scores.shape[-1])
+        scores = scores.masked_fill(columns > rows, float("-inf"))
+    if attn_mask is None:
+        return torch.softmax(scores, -1) @ value
+    if attn_mask.dtype == torch.bool:
+        scores = torch.where(attn_mask, scores, float("-inf"))
+    else:
+        scores = scores + attn_mask
+    hidden = (scores == float("-inf")).all(-1, keepdim=True)  # such rows give zeros
+    weights = torch.softmax(torch.where(hidden, 0.0, scores), -1)
+    return torch.where(hidden, 0.0, weights) @ value
+
+
 # Function -> what a trace that is differentiated calls; NotImplemented leaves it to PyTorch.
 DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.var: _variance,
@@ -307,6 +340,7 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     functional.batch_norm: _batch_norm,
     functional.instance_norm: _instance_norm,
     functional.prelu: _prelu,
+    functional.scaled_dot_product_attention: _attention,
 }
 
 

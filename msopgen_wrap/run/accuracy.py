@@ -30,6 +30,7 @@ class Comparison:
         allowance: gives the absolute errors that roundings explain (``Conditioning``); called only
             where an output would be refused.
         places: what positions are positions of, where any of equal elements may be chosen.
+        derived: whether the op is one of gradients that PyTorch has derived.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Comparison:
         steps: torch.Tensor | None = None,
         allowance: Callable[[], torch.Tensor] | None = None,
         places: ChosenPlaces | None = None,
+        derived: bool = False,
     ) -> None:
         self._golden, self._places = golden, places
         self._native = native
@@ -50,7 +52,7 @@ class Comparison:
         self._floats: FloatComparison | None = None
         if dtype.is_floating_point and golden.numel():
             self._floats = FloatComparison(
-                golden, dtype, native, self._rule, tolerance, steps, allowance
+                golden, dtype, native, self._rule, tolerance, steps, allowance, derived
             )
 
     def accuracy(self, actual: torch.Tensor) -> Accuracy:

@@ -190,6 +190,7 @@ def judge(
                 steps,
                 allowance,
                 want.places.get(param.name),
+                spec.differentiated,
             )
             accuracy = comparison.accuracy(actual)
             result.rules[param.name] = accuracy.rule

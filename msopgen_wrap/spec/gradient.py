@@ -36,6 +36,7 @@ from msopgen_wrap.spec.model import (
     ShapeList,
     ShapeReduce,
     TensorParam,
+    Tolerance,
 )
 from msopgen_wrap.spec.saved_outputs import SAVED
 from msopgen_wrap.spec.shapes import ShapeError, broadcast_shapes, evaluate, format_shape
@@ -249,11 +250,30 @@ def gradient_text(spec: OpSpec, *, choosing: bool = True) -> str:
     lines += _formula(spec, subsets)
     lines.append("backward: none")
     lines.append(_flow("soc", list(spec.soc)))
-    lines.append(_flow("tolerance", dict.fromkeys(outputs, "mixed")))
+    lines.append(_flow("tolerance", _tolerance(spec, combos) or dict.fromkeys(outputs, "mixed")))
     cases = [case for case in (_case(spec, c, combos) for c in spec.cases) if case]
     if cases:
         lines += ["cases:", *(f"  - {_inline(case)}" for case in cases)]
     return "\n".join(lines) + "\n"
+
+
+def _tolerance(spec: OpSpec, combos: list[int]) -> dict[str, Any]:
+    """Return what judges gradients by dtype, empty where the spec says nothing by dtype.
+
+    Who finds that a formula amplifies roundings says so of a dtype, and of its derivative as well.
+    """
+    names = gradient_inputs(spec)
+    dtypes = dict.fromkeys(spec.param(name).dtypes[i] for name in names for i in combos)
+    if not any(dtype in spec.tolerance for dtype in dtypes):
+        return {}
+    return {dtype: _rule(spec.tolerance.get(dtype)) for dtype in dtypes}
+
+
+def _rule(own: Tolerance | None) -> Any:
+    """Return a tolerance as a spec writes it; gradients have no tighter rule than ``mixed``."""
+    keys = ("rtol", "atol", "cap")
+    numbers = {k: v for k in keys if own and (v := getattr(own, k)) is not None}
+    return numbers or "mixed"
 
 
 def _gradient_shape(spec: OpSpec, name: str) -> str:

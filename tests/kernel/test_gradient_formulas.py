@@ -112,6 +112,92 @@ RIGHT = {
 }
 
 
+class Text(NamedTuple):
+    """A spec without its name, for formulas whose inputs are not shaped as one another."""
+
+    text: str
+
+    def spec(self, name: str, backward: str = "kernel") -> str:
+        """Return the YAML."""
+        return f"op: {name}\n{self.text}backward: {backward}\n"
+
+
+ATTENTION = """\
+inputs:
+  q: {dtype: float32, rank: RANK}
+  k: {dtype: q, rank: RANK}
+  v: {dtype: q, shape: like k}
+  m: {dtype: MASK, optional: true, shape: "MASKED"}
+outputs: {y: like q}
+compute: |
+  COMPUTE
+tolerance: {y: mixed}
+cases:
+  - {q: SOME, k: OTHERS, v: OTHERS, m: BOTH}
+"""
+
+
+def attention(compute: str, heads: bool = False, mask: str = "q") -> Text:
+    """Return the spec of attention over ``q``, ``k``, ``v`` and an optional mask ``m``."""
+    before = "2, 3, " if heads else "2, "
+    axis = 2 if heads else 1
+    words = {
+        "RANK": str(axis + 2),
+        "MASKED": f"[q[{axis}], k[{axis}]]",
+        "MASK": mask,
+        "COMPUTE": compute.replace("\n", "\n  "),
+        "SOME": f"[{before}20, 16]",
+        "OTHERS": f"[{before}33, 16]",
+        "BOTH": "[20, 33]",
+    }
+    text = ATTENTION
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return Text(text)
+
+
+ROWS = """\
+inputs:
+  x: {dtype: [float16, float32], rank: 2}
+  i: {dtype: int64, rank: [0, 3], range: RANGE}
+outputs: {y: {dtype: x, shape: "[*i, x[1]]"}}
+compute: |
+  COMPUTE
+"""
+
+
+def rows(compute: str, values: str = "[0, 6]") -> Text:
+    """Return the spec of rows of ``x`` that ``i`` chooses."""
+    return Text(ROWS.replace("RANGE", values).replace("COMPUTE", compute.replace("\n", "\n  ")))
+
+
+RIGHT_OF_PRODUCTS = {
+    "attention": attention(
+        "s = torch.einsum('bid,bjd->bij', q, k) / 4\n"
+        "s = s if m is None else s + m\n"
+        "y = torch.softmax(s, -1) @ v",
+    ),
+    "fused attention": attention(
+        "F.scaled_dot_product_attention(q, k, v, m)", heads=True, mask="bool"
+    ),
+}
+RIGHT_OF_ROWS = {
+    "rows that there may not be": rows(
+        "there = (i >= 0) & (i < x.shape[0])\n"
+        "padded = F.pad(x, [0, 0, 0, 1])\n"
+        "y = F.embedding(torch.where(there, i, x.shape[0]), padded)",
+        "[-3, 9]",
+    ),
+    "rows counted from the end": rows(
+        "n = x.shape[0]\n"
+        "i = i.clamp(-n, n - 1)\n"
+        "y = F.embedding(torch.where(i < 0, i + n, i), x) * 2",
+        "[-3, 3]",
+    ),
+    "rows of what is computed": rows("F.embedding(i, torch.tanh(x) * 2)"),
+}
+
+
 class Examiner(GradientExaminer):
     """Runs the ops of the gradients of formulas of this file."""
 
@@ -119,10 +205,13 @@ class Examiner(GradientExaminer):
         return str(formula.spec(name))
 
 
+EVERY = {**RIGHT, **RIGHT_OF_PRODUCTS, **RIGHT_OF_ROWS}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_kernel_gives_the_gradient(name: str, tmp_path: Path) -> None:
-    outcome = Examiner(tmp_path).run(RIGHT[name])
+    outcome = Examiner(tmp_path).run(EVERY[name])
     assert outcome.kind == "right", f"{outcome.kind} {outcome.detail}"
 
 
