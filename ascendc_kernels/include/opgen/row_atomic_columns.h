@@ -67,7 +67,8 @@ class AtomicColumnSums : public ColumnSums {
             share.Init((cols_ + kColumnUnit - 1) / kColumnUnit);
             for (uint64_t unit = share.first; unit < share.last; unit += kStoreUnits) {
                 const uint32_t first = static_cast<uint32_t>(unit) * kColumnUnit;
-                const uint64_t units = share.last - unit < kStoreUnits ? share.last - unit : kStoreUnits;
+                const uint64_t units =
+                    share.last - unit < kStoreUnits ? share.last - unit : kStoreUnits;
                 const uint32_t most = static_cast<uint32_t>(units) * kColumnUnit;
                 const uint32_t count = cols_ - first < most ? cols_ - first : most;
                 const uint32_t length = AlignBlock(Bytes<float>(count)) / sizeof(float);
