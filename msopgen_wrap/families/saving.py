@@ -23,7 +23,6 @@ from msopgen_wrap.graph.kept_tensors import (
     tree_leaves,
 )
 from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
-from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.gradient import FLOATS, gradient_inputs
 from msopgen_wrap.spec.loader import gradient_spec

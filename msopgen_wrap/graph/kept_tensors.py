@@ -50,11 +50,13 @@ def kept_tensors(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outputs, kept = kept_storages(lambda: compute(inputs, attrs))
-    own = {name: tree_leaves(value) for name, value in outputs.items()}
-    found = [n for n, leaves in own.items() if {t.untyped_storage()._cdata for t in leaves} & {*kept}]
-    return KeptTensors(
-        inputs, outputs, sum(s.nbytes() for s in kept.values()), frozenset(found)
-    )
+    found = {
+        name
+        for name, value in outputs.items()
+        if any(tensor.untyped_storage()._cdata in kept for tensor in tree_leaves(value))
+    }
+    size = sum(storage.nbytes() for storage in kept.values())
+    return KeptTensors(inputs, outputs, size, frozenset(found))
 
 
 def kept_storages(run: Callable[[], Any]) -> tuple[Any, dict[int, Any]]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from msopgen_wrap.graph.kept_tensors import frozen_shapes, shape_text
 from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.graph.kept_tensors import frozen_shapes, shape_text
 from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.run.cached_specs import rendered_spec
 from msopgen_wrap.run.call_failure import op_failure

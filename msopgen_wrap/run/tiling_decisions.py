@@ -54,7 +54,7 @@ def check_shapes(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) ->
         if param.shape is None:
             continue
         try:
-            expected = _freeze(evaluate(param.shape, shapes, attrs))
+            expected = tuple(evaluate(param.shape, shapes, attrs))
         except (ShapeError, KeyError) as error:
             raise RefusedShapes(f"shape of '{param.name}': {error}") from error
         shape = shapes.get(param.name)

@@ -233,9 +233,7 @@ class OpPlan(Generic[AnyBody]):
         """The plans that run one after another in the kernel: this one, unless it was cut."""
         return [self]
 
-    def elements_written(
-        self, name: str, shape: Sequence[int], attrs: Mapping[str, Any]
-    ) -> int:
+    def elements_written(self, name: str, shape: Sequence[int], attrs: Mapping[str, Any]) -> int:
         """Return the number of elements of a temporary.
 
         Args:

@@ -53,6 +53,7 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
     return {
         "op": plan.spec.op,
         "family": plan.family.name,
+        "deterministic": plan.spec.deterministic or not any(p.instead for p in plan.parts),
         "modes": plan.modes,
         "socs": {
             soc: {"ub_bytes": ub, "vector_cores": plan.parts[0].cores[soc]}
@@ -132,12 +133,21 @@ def as_text(plan: OpPlan[Any]) -> str:
         f"{s} ({chips.cores[s]} vector cores, {u} B UB)" for s, u in chips.socs.items()
     )
     lines.append(f"  for {socs}")
+    if not spec.deterministic:
+        lines.append(f"  {_order_text(plan)}")
     for part in plan.parts:
         if len(plan.parts) > 1:
             outputs = ", ".join(p.name for p in part.writes)
             lines += ["", f"  {outputs}: {part.family.name}, {_pass_text(part)}"]
         lines += _kernel_lines(part)
     return "\n".join(lines)
+
+
+def _order_text(plan: OpPlan[Any]) -> str:
+    """Return what ``deterministic: false`` changes."""
+    if any(part.instead for part in plan.parts):
+        return "deterministic: false; sums of columns may differ in their last bits between calls"
+    return "deterministic: false changes nothing: no kernel has sums that cores add to by atomics"
 
 
 def _pass_text(part: OpPlan[Any]) -> str:
@@ -147,7 +157,8 @@ def _pass_text(part: OpPlan[Any]) -> str:
     if part.instead:
         both = " and ".join(", ".join(p.name for p in other.writes) for other in part.instead)
         how = text.removesuffix(" of its own").replace("a pass", "one pass")
-        return f"{how}, where whole rows stay in UB, in place of those for {both}"
+        sums = "" if part.spec.deterministic else "; cores add to sums of columns by atomics"
+        return f"{how}, where whole rows stay in UB, in place of those for {both}{sums}"
     if any(p.site is not None for p in part.spec.outputs):
         return f"{text}, to the workspace"
     return text if read else f"{text} over the inputs"

@@ -28,6 +28,7 @@ KEYS = (
         "tiling",
         "backward",
         "save",
+        "deterministic",
         "cases",
         "tolerance",
         "soc",
@@ -84,6 +85,7 @@ class SpecBuilder:
             path=self.path,
             source=self.source,
             differentiated=compute is None and forward is not None,
+            deterministic=self.deterministic(),
         )
         return self.checked(spec, [*inputs, *outputs])
 
@@ -165,6 +167,12 @@ class SpecBuilder:
         if not names:
             self.findings.error("OPG061", "'soc' is empty", node.location, fix="soc: [ascend910b]")
         return checks.check_socs(names, self.findings)
+
+    def deterministic(self) -> bool:
+        """Whether every call of the kernels gives the same bits; only ``false`` allows others."""
+        node = self.root.get("deterministic")
+        value = None if node is None else self.reader.boolean(node, "deterministic")
+        return True if value is None else value
 
     def tolerance(self, outputs: list[TensorParam]) -> dict[str, Tolerance]:
         node = self.root.get("tolerance")

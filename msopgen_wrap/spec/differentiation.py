@@ -179,7 +179,8 @@ def _traced_vjp(run: Callable[..., Any], targets: list[Any]) -> tuple[Any, Any]:
         with _collected(_saved_results) as pairs:
             return run(*chosen), pairs
 
-    outputs, pull, pairs = torch.func.vjp(with_results, *targets, has_aux=True)
+    found: Any = torch.func.vjp(with_results, *targets, has_aux=True)
+    outputs, pull, pairs = found
     traced = _traced_results.get()
     if traced is not None:
         traced += pairs

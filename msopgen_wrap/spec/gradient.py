@@ -249,6 +249,8 @@ def gradient_text(spec: OpSpec, *, choosing: bool = True) -> str:
         lines += _mapping("attrs", attrs)
     lines += _formula(spec, subsets)
     lines.append("backward: none")
+    if not spec.deterministic:
+        lines.append("deterministic: false")
     lines.append(_flow("soc", list(spec.soc)))
     lines.append(_flow("tolerance", _tolerance(spec, combos) or dict.fromkeys(outputs, "mixed")))
     cases = [case for case in (_case(spec, c, combos) for c in spec.cases) if case]

@@ -285,6 +285,11 @@ _TOP: dict[str, Schema] = {
             {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
         ],
     },
+    "deterministic": {
+        "description": "false: cores may add to sums that they share in any order, by atomics.",
+        "type": "boolean",
+        "default": True,
+    },
     "cases": {
         "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",
         "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "null"}],

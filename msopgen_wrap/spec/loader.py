@@ -272,7 +272,8 @@ def _differs(own: OpSpec, derived: OpSpec) -> bool:
     def parts(spec: OpSpec) -> list[object]:
         tensors = [(p.name, p.dtypes, p.shape) for p in (*spec.inputs, *spec.outputs)]
         attrs = [(a.name, a.type, a.default, a.allowed) for a in spec.attrs]
-        return [tensors, attrs, spec.compute.text.strip() if spec.compute else ""]
+        formula = spec.compute.text.strip() if spec.compute else ""
+        return [tensors, attrs, formula, spec.deterministic]
 
     return parts(own) != parts(derived)
 

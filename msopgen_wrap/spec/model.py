@@ -303,6 +303,8 @@ class OpSpec:
         written: the gradients that ``<Op>Grad`` computes by formulas of the spec, input -> Code
             over the same names as in ``backward``; empty where it differentiates ``compute``.
         save: the outputs that forward keeps for ``<Op>Grad`` beside the inputs.
+        deterministic: the same inputs give the same bits in every call. Without it cores may add to
+            what they share in any order.
         choose_saved: the kit chooses them (``families.saving``); ``save`` is empty until then.
         differentiated: ``compute`` is the formula of a forward op (key ``gradient_of``). The op
             gives its gradients, ``grad_<input>``, from the inputs and ``grad_<output>``.
@@ -330,6 +332,7 @@ class OpSpec:
     written: dict[str, Code] = field(default_factory=dict)
     save: tuple[str, ...] = ()
     choose_saved: bool = False
+    deterministic: bool = True
 
     @property
     def combos(self) -> int:

@@ -140,6 +140,7 @@ def make_subject(
             explicit,
             paste=target.paste,
             export_onnx=onnx_export(target.package),
+            deterministic=target.spec.deterministic,
         )
     if reference is None or shapes is None:
         raise OpgenError(

@@ -42,6 +42,7 @@ class Subject:
         paste: writes the line that runs one check of one case again, where it is not `check_op`
             with shapes.
         export_onnx: what exports to ONNX, with the arguments of ``torch.onnx.export``.
+        deterministic: whether two calls must give the same bits; the spec may allow others.
     """
 
     op: OpUnderTest
@@ -52,6 +53,7 @@ class Subject:
     call: str = ""
     paste: Callable[[str, Sample], str] | None = None
     export_onnx: Callable[..., Any] | None = None
+    deterministic: bool = True
     _known: dict[int, tuple[Sample, Expected | ReferenceRefused]] = field(default_factory=dict)
 
     def expected(self, sample: Sample) -> Expected:

@@ -51,7 +51,7 @@ CASES = {
 }
 
 
-def spec_of(name: str, dtypes: str = "[float32]") -> OpSpec:
+def spec_of(name: str, dtypes: str = "[float32]", deterministic: bool = True) -> OpSpec:
     case = CASES[name]
     lines = "".join(f"  {line}\n" for line in case.compute.splitlines())
     text = (
@@ -60,6 +60,7 @@ def spec_of(name: str, dtypes: str = "[float32]") -> OpSpec:
         f"outputs:\n  y: like x\n  total: {{dtype: x, shape: '{case.total}'}}\n"
         f"compute: |\n{lines}backward: none\n"
     )
+    text += "" if deterministic else "deterministic: false\n"
     spec = parse_spec(text, "op.yaml").spec
     assert spec is not None
     return spec
@@ -98,3 +99,28 @@ def test_results(name: str, tmp_path) -> None:
                     check(outputs[n], golden[n], 4)
             again, _, _ = op.run(values, {}, mode="check")
             assert all(torch.equal(again[n], outputs[n]) for n in outputs), "not the same bits"
+
+
+def test_the_plan_says_what_atomics_change() -> None:
+    text = as_text(plan_op(spec_of("rows and their sum", deterministic=False)))
+    assert "deterministic: false; sums of columns may differ in their last bits" in text
+    assert "in place of those for y, max1, sum1 and total; cores add to sums of columns by" in text
+    text = as_text(plan_op(spec_of("work behind the sum", deterministic=False)))
+    assert "deterministic: false changes nothing" in text
+
+
+@pytest.mark.slow
+def test_cores_add_by_atomics(tmp_path) -> None:
+    """In float32 to the output itself, in float16 by way of the workspace; or in two passes."""
+    op = BuiltOp(spec_of("rows and their sum", "[float32, float16]", False), tmp_path)
+    kernel = next(tmp_path.rglob("op_kernel/*.cpp")).read_text()
+    assert "opgen::AtomicColumnSums columnSums" in kernel
+    for dtype in (torch.float32, torch.float16):
+        for shape in ((260, 300), (700, 67), (900, 1), (3, 9), (0, 7), (4, 30001), (400, 5000)):
+            generator = torch.Generator().manual_seed(0)
+            values = {n: torch.rand(shape, generator=generator).to(dtype) for n in ("x", "w")}
+            for auto_sync in (True, False):
+                outputs, golden, result = op.run(values, {}, mode="check", auto_sync=auto_sync)
+                assert result.findings == [], (shape, auto_sync, result.findings[0])
+                for n in ("y", "total"):
+                    check(outputs[n], golden[n], 4)

@@ -22,12 +22,15 @@ op: Some
 inputs:
   x: {dtype: [float16, float32], rank: [1, 8]}
 """
-SIGMOID = HEAD + """\
+SIGMOID = (
+    HEAD
+    + """\
 outputs:
   y: like x
 compute: torch.sigmoid(x)
 backward: kernel
 """
+)
 # Rows that do not fit take a pass more for the statistics, and these are small.
 STATISTICS = """\
 op: Norm

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.families.gradients import with_chosen_saving
 from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
-from msopgen_wrap.spec.loader import load_specs
+from msopgen_wrap.spec.loader import load_specs, parse_spec
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 OPS = {
@@ -29,12 +30,27 @@ OPS = {
     "window/max_pool2d_with_indices": ("8.1",),
     "window/avg_pool2d": ("9.x",),
 }
+# Cores add to the sum of the columns by atomics.
+ATOMIC = """\
+op: WeightedSoftmax
+inputs:
+  x: {dtype: [float32, float16], rank: 2}
+  w: {dtype: x, shape: like x}
+outputs:
+  y: like x
+  total: {dtype: x, shape: "[x[-1]]"}
+compute: |
+  y = x.softmax(-1)
+  total = (y * w).sum(0)
+backward: none
+deterministic: false
+"""
 CASES = [(op, style) for op, styles in OPS.items() for style in styles]
 
 
 def generated(op: str, style: str) -> dict[str, str]:
     """The files of the op, and of its gradient where that is a kernel (no project boilerplate)."""
-    specs = load_specs([data_dir("op_specs") / f"{op}.yaml"])
+    specs = with_chosen_saving(load_specs([data_dir("op_specs") / f"{op}.yaml"]))
     files = render_project(specs, ProjectOptions(vendor="acme", style=style))
     return {
         f.path: f.text
@@ -49,6 +65,15 @@ def test_sources(op, style, golden):
     folders = {path.split("/")[0] for path in files}
     assert {"op_host", "op_kernel", "op_api", "torch_ext", "framework", "tests"} <= folders
     golden(GOLDEN / style / f"{Path(op).name}.golden", files)
+
+
+def test_sums_by_atomics(golden):
+    spec = parse_spec(ATOMIC, "specs/weighted_softmax.yaml").spec
+    assert spec is not None
+    parts = ("op_host", "op_kernel")
+    files = render_project([spec], ProjectOptions(vendor="acme", parts=parts))
+    own = {f.path: f.text for f in files if "weighted_softmax" in Path(f.path).name}
+    golden(GOLDEN / "8.1" / "atomic_columns.golden", own)
 
 
 @pytest.mark.parametrize(("op", "style"), CASES[:2])

@@ -155,7 +155,19 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("gradients")
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
-    for text in (GATE, SHIFT, ADDED, AVERAGE, ROUNDED, SAVED, ROOTS, SUMMED, LOOKED_UP, SCALED, SQUASHED):
+    for text in (
+        GATE,
+        SHIFT,
+        ADDED,
+        AVERAGE,
+        ROUNDED,
+        SAVED,
+        ROOTS,
+        SUMMED,
+        LOOKED_UP,
+        SCALED,
+        SQUASHED,
+    ):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_chosen_saving(with_gradients([spec]))

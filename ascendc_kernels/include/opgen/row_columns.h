@@ -105,13 +105,8 @@ class ColumnSums {
         }
     }
 
- private:
-    static constexpr uint32_t kColumnUnit = 64;     // columns that no two cores share
-    static constexpr uint32_t kJoinLength = 16384;  // floats of the cores that are joined at once
-
-    __aicore__ inline uint64_t At(uint32_t sum, uint32_t core) const {
-        return (static_cast<uint64_t>(sum) * cores_ + core) * width_;
-    }
+ protected:
+    static constexpr uint32_t kColumnUnit = 64;  // columns that no two cores share
 
     AscendC::TPipe* pipe_ = nullptr;
     AscendC::TBuf<AscendC::TPosition::VECCALC> sumBuf_, outBuf_;
@@ -123,6 +118,14 @@ class ColumnSums {
     uint32_t width_ = 0;
     uint32_t length_ = 0;
     uint32_t cores_ = 1;
+
+ private:
+    static constexpr uint32_t kJoinLength = 16384;  // floats of the cores that are joined at once
+
+    __aicore__ inline uint64_t At(uint32_t sum, uint32_t core) const {
+        return (static_cast<uint64_t>(sum) * cores_ + core) * width_;
+    }
+
     uint32_t step_ = 1;
 };
 

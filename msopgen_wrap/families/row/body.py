@@ -119,9 +119,7 @@ class RowPlan(OpPlan[RowBody]):
         """The spec with all outputs."""
         return replace(self.spec, outputs=self.writes)
 
-    def elements_written(
-        self, name: str, shape: Sequence[int], attrs: Mapping[str, Any]
-    ) -> int:
+    def elements_written(self, name: str, shape: Sequence[int], attrs: Mapping[str, Any]) -> int:
         """Return the number of elements of a temporary: one per row for values of rows."""
         if not any(name in body.row_outputs for body in self.bodies):
             return math.prod(shape)

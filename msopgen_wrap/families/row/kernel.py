@@ -118,12 +118,14 @@ class RowKernel(KernelClass):
         double: whether queues have two copies.
         sections: the methods.
         columns: the outputs that are sums of columns.
+        atomic: whether cores add to these in any order.
     """
 
     slots: list[str]
     double: bool
     sections: dict[str, Any] = field(default_factory=dict)
     columns: list[dict[str, str]] = field(default_factory=list)
+    atomic: bool = False
 
 
 def render_kernel(plan: RowPlan, style: str) -> list[GeneratedFile]:
@@ -241,6 +243,7 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
         double=body.buffers_in_flight() > 1,
         sections=sections,
         columns=columns,
+        atomic=not spec.deterministic,
     )
 
 

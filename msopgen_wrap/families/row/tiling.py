@@ -79,6 +79,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             buffers=buffers,
             roots=covering_roots(plan),
             columns=[(p.name, spec.output_position(p.name)) for p in plan.columns],
+            atomic=not spec.deterministic,
         )
     )
     headers = ('"opgen_row_axes.h"', '"opgen_row_space.h"', '"opgen_tile_budget.h"')
