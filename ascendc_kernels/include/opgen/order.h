@@ -259,7 +259,7 @@ class RowOrder {
         nans_ = 0;
         LocalTensor<int32_t> positions = AllPositions();
         if constexpr (kNans) {
-            MarkNans(keys, source, all, positions);
+            MarkNans(keys, source, tiles, positions);
         } else {
             AscendC::Muls(keys, source, kSign, all);
         }
@@ -277,8 +277,9 @@ class RowOrder {
     }
     // Give NaN the key of the infinity beside it, and a marked position.
     __aicore__ inline void MarkNans(const LocalTensor<float>& keys,
-                                    const LocalTensor<float>& source, uint32_t all,
+                                    const LocalTensor<float>& source, const OrderTiles& tiles,
                                     LocalTensor<int32_t>& positions) {
+        const uint32_t all = tiles.rows * tiles.pitch;
         const LocalTensor<uint8_t> numbers = Mask(0);
         const LocalTensor<float> other = pair_.records;
         const uint32_t compared = (all + kComparedAtOnce - 1) / kComparedAtOnce * kComparedAtOnce;
@@ -303,7 +304,8 @@ class RowOrder {
         if (!marked_) {
             return;
         }
-        nans_ = CountMarks(found, other, all);
+        // what a copy has left behind a row may be NaN, too
+        nans_ = CountMarks(found, other, tiles.length);
         const LocalTensor<int32_t> marked = found.template ReinterpretCast<int32_t>();
         AscendC::Cast(marked, other, RoundMode::CAST_RINT, all);
         VectorBarrier();
