@@ -154,6 +154,14 @@ class RowOrder {
         SortKeys(run, elements);
         return nans_;
     }
+    // Sort a part of a row by one half of its elements, of which the lower one is unsigned; their
+    // positions lie behind the room for keys in Pair().free.
+    __aicore__ inline void SortHalf(const OrderTiles& run, const LocalTensor<int32_t>& elements,
+                                    bool lower) {
+        HalfKeys(pair_.free, elements, lower, run);
+        SortRows(pair_, pair_.free, pair_.free[tileLength_].template ReinterpretCast<uint32_t>(), 1,
+                 run.pitch);
+    }
     // Records that SortRun has left, and as much room.
     __aicore__ inline const RecordPair& Pair() const { return pair_; }
     // Of `count` values in order, marked positions behind them: bring numbers, with their positions
@@ -259,7 +267,7 @@ class RowOrder {
         nans_ = 0;
         LocalTensor<int32_t> positions = AllPositions();
         if constexpr (kNans) {
-            MarkNans(keys, source, all, positions);
+            MarkNans(keys, source, tiles, positions);
         } else {
             AscendC::Muls(keys, source, kSign, all);
         }
@@ -277,8 +285,9 @@ class RowOrder {
     }
     // Give NaN the key of the infinity beside it, and a marked position.
     __aicore__ inline void MarkNans(const LocalTensor<float>& keys,
-                                    const LocalTensor<float>& source, uint32_t all,
+                                    const LocalTensor<float>& source, const OrderTiles& tiles,
                                     LocalTensor<int32_t>& positions) {
+        const uint32_t all = tiles.rows * tiles.pitch;
         const LocalTensor<uint8_t> numbers = Mask(0);
         const LocalTensor<float> other = pair_.records;
         const uint32_t compared = (all + kComparedAtOnce - 1) / kComparedAtOnce * kComparedAtOnce;
@@ -303,7 +312,8 @@ class RowOrder {
         if (!marked_) {
             return;
         }
-        nans_ = CountMarks(found, other, all);
+        // what a copy has left behind a row may be NaN, too
+        nans_ = CountMarks(found, other, tiles.length);
         const LocalTensor<int32_t> marked = found.template ReinterpretCast<int32_t>();
         AscendC::Cast(marked, other, RoundMode::CAST_RINT, all);
         VectorBarrier();
@@ -314,19 +324,10 @@ class RowOrder {
     __aicore__ inline void SortWide(const OrderTiles& tiles, const LocalTensor<T>& loaded) {
         const uint32_t all = tiles.rows * tiles.pitch;
         const LocalTensor<int32_t> elements = elementsBuf_.template Get<int32_t>();
-        LocalTensor<float> keys = pair_.free;
-        const LocalTensor<int32_t> whole = keys.template ReinterpretCast<int32_t>();
-        const LocalTensor<uint32_t> bits = keys.template ReinterpretCast<uint32_t>();
+        const LocalTensor<float> keys = pair_.free;
         CopyWords(elements, loaded, all);
         VectorBarrier();
-        AscendC::ShiftLeft(bits, elements.template ReinterpretCast<uint32_t>(), 16u,
-                           static_cast<int32_t>(all));
-        VectorBarrier();
-        AscendC::ShiftRight(bits, bits, 16u, static_cast<int32_t>(all));
-        VectorBarrier();
-        AscendC::Cast(keys, whole, RoundMode::CAST_RINT, all);
-        VectorBarrier();
-        FinishDigit(keys, tiles);
+        HalfKeys(keys, elements, true, tiles);
         SortRows(pair_, keys, AllPositions().template ReinterpretCast<uint32_t>(), tiles.rows,
                  tiles.pitch);
         // the upper bits, in the order of the lower ones
@@ -336,17 +337,29 @@ class RowOrder {
         TakeWords(order, pair_.records, all, true);
         VectorBarrier();
         const LocalTensor<float> upper = pair_.records;
-        const LocalTensor<int32_t> shifted = upper.template ReinterpretCast<int32_t>();
-        AscendC::ShiftRight(shifted, elements, 16, static_cast<int32_t>(all));
-        VectorBarrier();
-        AscendC::Cast(upper, shifted, RoundMode::CAST_RINT, all);
-        VectorBarrier();
-        FinishDigit(upper, tiles);
+        HalfKeys(upper, elements, false, tiles);
         GatherRows(sorted, upper, order, pair_.records[tileLength_], tiles);
         SortRows(pair_, sorted, order, tiles.rows, tiles.pitch);
     }
-    __aicore__ inline void FinishDigit(const LocalTensor<float>& keys, const OrderTiles& tiles) {
-        AscendC::Muls(keys, keys, kSign, tiles.rows * tiles.pitch);
+    // The lower or the upper 16 bits of elements as keys.
+    __aicore__ inline void HalfKeys(const LocalTensor<float>& keys,
+                                    const LocalTensor<int32_t>& elements, bool lower,
+                                    const OrderTiles& tiles) {
+        const uint32_t all = tiles.rows * tiles.pitch;
+        const LocalTensor<int32_t> whole = keys.template ReinterpretCast<int32_t>();
+        if (lower) {
+            const LocalTensor<uint32_t> bits = keys.template ReinterpretCast<uint32_t>();
+            AscendC::ShiftLeft(bits, elements.template ReinterpretCast<uint32_t>(), 16u,
+                               static_cast<int32_t>(all));
+            VectorBarrier();
+            AscendC::ShiftRight(bits, bits, 16u, static_cast<int32_t>(all));
+        } else {
+            AscendC::ShiftRight(whole, elements, 16, static_cast<int32_t>(all));
+        }
+        VectorBarrier();
+        AscendC::Cast(keys, whole, RoundMode::CAST_RINT, all);
+        VectorBarrier();
+        AscendC::Muls(keys, keys, kSign, all);
         VectorBarrier();
         FillBehind(keys, -kInf, tiles.rows, tiles.length, tiles.pitch);
         VectorBarrier();

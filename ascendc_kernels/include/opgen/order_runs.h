@@ -115,8 +115,52 @@ class RowNans {
     uint32_t count_ = 0;
 };
 
-// Sorts all rows of a workspace. T is float: what is sorted has been widened.
-template <bool kDescending>
+// Elements of a row of the workspace by their positions, each by a copy of its own.
+class ScatteredElements {
+ public:
+    __aicore__ inline void Init(const RunSpace& space, AscendC::TPipe* pipe) {
+        elements_ = space.elements;
+        pipe->InitBuffer(blocksBuf_, kPiece * kBlockBytes);
+        pipe->InitBuffer(offsetsBuf_, Bytes<int32_t>(kPiece));
+        const LocalTensor<int32_t> offsets = offsetsBuf_.template Get<int32_t>();
+        AscendC::CreateVecIndex(offsets, static_cast<int32_t>(0), kPiece);
+        VectorBarrier();
+        AscendC::Muls(offsets, offsets, static_cast<int32_t>(kBlockBytes), kPiece);
+        VectorBarrier();
+    }
+    // The elements of a row that begins at `row`; the vector unit or a copy has made the positions.
+    __aicore__ inline void Load(const LocalTensor<float>& dst, uint64_t row,
+                                const LocalTensor<int32_t>& positions, uint32_t count) {
+        const LocalTensor<float> blocks = blocksBuf_.template Get<float>();
+        Order<AscendC::HardEvent::V_S>();
+        Order<AscendC::HardEvent::MTE2_S>();
+        for (uint32_t first = 0; first < count; first += kPiece) {
+            const uint32_t left = count - first;
+            const uint32_t piece = left < kPiece ? left : kPiece;
+            Order<AscendC::HardEvent::V_MTE2>();
+            for (uint32_t i = 0; i < piece; ++i) {
+                const uint64_t at = static_cast<uint64_t>(positions.GetValue(first + i));
+                LoadRange(blocks[i * kLanes], elements_[row + at], 1);
+            }
+            Order<AscendC::HardEvent::MTE2_V>();
+            AscendC::Gather(dst[first], blocks, offsetsBuf_.template Get<uint32_t>(), 0, piece);
+        }
+        Order<AscendC::HardEvent::S_V>();
+        VectorBarrier();
+    }
+
+ private:
+    static constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
+    static constexpr uint32_t kPiece = 256;
+
+    GlobalTensor<float> elements_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> blocksBuf_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> offsetsBuf_;
+};
+
+// Sorts all rows of a workspace: of floats, or of int32 (kWide), by their lower halves and then by
+// their upper ones.
+template <bool kDescending, bool kWide>
 class RunOrder {
  public:
     template <typename Tiling>
@@ -126,11 +170,33 @@ class RunOrder {
         runs_.Init(tiling, pipe);
         tiles_.Init(tiling);
         pipe->InitBuffer(elementsBuf_, Bytes<float>(tileLength_));
-        pipe->InitBuffer(nansBuf_, kBlockBytes);
-        rowNans_.Init(space, pipe);
+        if constexpr (kWide) {
+            scattered_.Init(space, pipe);
+        } else {
+            pipe->InitBuffer(nansBuf_, kBlockBytes);
+            rowNans_.Init(space, pipe);
+        }
     }
     __aicore__ inline void Run() {
-        SortRuns();
+        if constexpr (kWide) {
+            SortHalves(true);
+            MergeRuns();
+            TakePositions();
+            Wait();
+            SortHalves(false);
+        } else {
+            SortRuns();
+        }
+        MergeRuns();
+        TakeResults();
+    }
+
+ private:
+    using Rows = RowOrder<float, kDescending, OrderPick::kFirst>;
+    static constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
+
+    // Merge runs until a row is one list.
+    __aicore__ inline void MergeRuns() {
         Wait();
         for (uint64_t each = space_.runLength; each < space_.length; each *= kMergedLists) {
             Merge(each);
@@ -139,13 +205,7 @@ class RunOrder {
             space_.records = space_.merged;
             space_.merged = other;
         }
-        TakeResults();
     }
-
- private:
-    using Rows = RowOrder<float, kDescending, OrderPick::kFirst>;
-    static constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
-
     // All cores have written what the next step reads.
     __aicore__ inline void Wait() {
         AscendC::PipeBarrier<PIPE_ALL>();
@@ -177,6 +237,59 @@ class RunOrder {
             StoreRange(space_.records[at * kRecordWords], runs_.Pair().records,
                        count * kRecordWords);
             StoreRange(space_.nans[run * kLanes], nans, kLanes);
+        }
+    }
+    // Sort runs by one half of their elements: in memory by the lower one, then, in the order that
+    // this gave, by the upper one.
+    __aicore__ inline void SortHalves(bool lower) {
+        const LocalTensor<float> loaded = elementsBuf_.template Get<float>();
+        Share share;
+        share.Init(space_.rows * space_.runs);
+        for (uint64_t run = share.first; run < share.last; ++run) {
+            const uint64_t row = run / space_.runs * space_.length;
+            const uint64_t first = run % space_.runs * space_.runLength;
+            const uint64_t left = space_.length - first;
+            const uint32_t count =
+                static_cast<uint32_t>(left < space_.runLength ? left : space_.runLength);
+            const LocalTensor<int32_t> positions = Positions(0);
+            tiles_.SeekRun(count);
+            Order<AscendC::HardEvent::V_MTE2>();
+            Order<AscendC::HardEvent::MTE3_MTE2>();
+            Order<AscendC::HardEvent::MTE3_V>();
+            if (lower) {
+                LoadRun(loaded, row + first, count);
+                Order<AscendC::HardEvent::MTE2_V>();
+                AscendC::CreateVecIndex(positions, static_cast<int32_t>(first), tiles_.pitch);
+                VectorBarrier();
+            } else {
+                const uint32_t last = tiles_.pitch - kSortedAtOnce;
+                AscendC::Duplicate(positions[last], 0, kSortedAtOnce);
+                AscendC::Duplicate(loaded[last], 0.0f, kSortedAtOnce);
+                VectorBarrier();
+                Order<AscendC::HardEvent::V_MTE2>();
+                LoadRange(positions, space_.positions[row + first], count);
+                scattered_.Load(loaded, row, positions, count);
+                Order<AscendC::HardEvent::MTE2_V>();
+            }
+            runs_.SortHalf(tiles_, loaded.template ReinterpretCast<int32_t>(), lower);
+            Order<AscendC::HardEvent::V_MTE3>();
+            StoreRange(space_.records[(row + first) * kRecordWords], runs_.Pair().records,
+                       count * kRecordWords);
+        }
+    }
+    // The positions of all records, which are in the order of the lower halves.
+    __aicore__ inline void TakePositions() {
+        Share share;
+        share.Init(space_.rows * space_.runs);
+        for (uint64_t run = share.first; run < share.last; ++run) {
+            const uint64_t first = run % space_.runs * space_.runLength;
+            const uint64_t left = space_.length - first;
+            const uint32_t count =
+                static_cast<uint32_t>(left < space_.runLength ? left : space_.runLength);
+            const uint64_t at = run / space_.runs * space_.length + first;
+            TakeRecords(at, count);
+            Order<AscendC::HardEvent::V_MTE3>();
+            StoreRange(space_.positions[at], Positions(0), count);
         }
     }
     // Elements, and zeros up to whole records that are sorted at once.
@@ -262,7 +375,10 @@ class RunOrder {
         for (uint64_t i = share.first; i < share.last; ++i) {
             const uint64_t row = i / chunks;
             const uint64_t first = i % chunks * space_.runLength;
-            const uint32_t nans = rowNans_.Of(row);
+            uint32_t nans = 0;
+            if constexpr (!kWide) {
+                nans = rowNans_.Of(row);
+            }
             if (nans > 0) {
                 if (first == 0) {
                     TakeRow(row, nans);  // one core, as it counts what it has seen
@@ -272,6 +388,9 @@ class RunOrder {
                 const uint32_t count =
                     static_cast<uint32_t>(left < space_.runLength ? left : space_.runLength);
                 TakeRecords(row * space_.length + first, count);
+                if constexpr (kWide) {
+                    scattered_.Load(Part(0), row * space_.length, Positions(0), count);
+                }
                 StoreResults(Part(0), Positions(0), row, first, count);
             }
         }
@@ -289,10 +408,12 @@ class RunOrder {
         LoadRange(Part(1), space_.records[at * kRecordWords], count * kRecordWords);
         Order<AscendC::HardEvent::MTE2_V>();
         Order<AscendC::HardEvent::MTE3_V>();
-        TakeWords(Part(0), Part(1), count, false);
+        if constexpr (!kWide) {
+            TakeWords(Part(0), Part(1), count, false);
+        }
         TakeWords(Positions(0), Part(1), count, true);
         VectorBarrier();
-        if constexpr (!kDescending) {
+        if constexpr (!kDescending && !kWide) {
             AscendC::Muls(Part(0), Part(0), -1.0f, count);
             VectorBarrier();
         }
@@ -333,6 +454,7 @@ class RunOrder {
     Rows runs_;
     OrderTiles tiles_;
     RowNans rowNans_;
+    ScatteredElements scattered_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> elementsBuf_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> nansBuf_;
     uint32_t tileLength_ = 0;

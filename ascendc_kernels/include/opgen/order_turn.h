@@ -94,6 +94,7 @@ class TurnIn {
         queue_.EnQue(tile);
     }
     __aicore__ inline void Turn(const TurnSpace& space) {
+        VectorBarrier();  // the box before may still be read
         LocalTensor<T> tile = queue_.template DeQue<T>();
         LocalTensor<Value> rows = rowsQueue_.template AllocTensor<Value>();
         const LocalTensor<half> bytes = bytesBuf_.template Get<half>();
@@ -173,6 +174,7 @@ class TurnOut {
         rowsQueue_.EnQue(tile);
     }
     __aicore__ inline void Turn(const TurnSpace& space) {
+        VectorBarrier();  // the box before may still be read
         LocalTensor<Value> rows = rowsQueue_.template DeQue<Value>();
         LocalTensor<T> tile = queue_.template AllocTensor<T>();
         const LocalTensor<Value> wide =

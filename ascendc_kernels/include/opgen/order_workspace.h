@@ -61,7 +61,7 @@ class TileOrder {
 };
 
 // Where the results of a row begin among those that are kept of it.
-template <OrderPick kPick>
+template <OrderPick kPick, bool kNans>
 class RowPlace {
  public:
     // `counted`: rows were merged of runs, and all of them is kept.
@@ -70,12 +70,19 @@ class RowPlace {
         counted_ = counted && kPick != OrderPick::kFirst;
         length_ = space.length;
         first_ = first;
-        if (counted_) {
+        if (counted_ && kNans) {
             nans_.Init(space, pipe);
         }
     }
     __aicore__ inline uint32_t Of(uint64_t row) {
-        return counted_ ? PlaceOf<kPick>(length_ - nans_.Of(row), length_, first_) : 0;
+        if (!counted_) {
+            return 0;
+        }
+        uint32_t numbers = length_;
+        if constexpr (kNans) {
+            numbers -= nans_.Of(row);
+        }
+        return PlaceOf<kPick>(numbers, length_, first_);
     }
 
  private:
@@ -110,8 +117,8 @@ class WorkspaceOrder {
         if (!long_) {
             TileOrder<Value, kDescending, kPick> tiles;
             tiles.Run(elements_, values_, space_.positions, tiling, pipe_);
-        } else if constexpr (!kWide) {
-            RunOrder<kDescending> runs;
+        } else {
+            RunOrder<kDescending, kWide> runs;
             runs.Init(space_, tiling, pipe_);
             runs.Run();
         }
@@ -143,7 +150,7 @@ class WorkspaceOrder {
     }
     template <typename TOut, typename From>
     __aicore__ inline void Store(const GlobalTensor<TOut>& gm, const GlobalTensor<From>& rows) {
-        RowPlace<kPick> place;
+        RowPlace<kPick, !kWide> place;
         place.Init(space_, long_, first_, pipe_);
         TurnOut<TOut, From> out;
         out.Run(gm, rows, turned_, long_ ? space_.keep : count_, place, pipe_);

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.host_text import simplified
 from msopgen_wrap.graph.scalars import Const, ScalarExpr
 from msopgen_wrap.schedule.anchors import anchors
-from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.views import View
+from msopgen_wrap.torch_import import torch
 
 # Steps that leave the elements of a tensor in their order in memory.
 _STEPS = {"unsqueeze", "squeeze", "reshape"}
@@ -59,14 +60,7 @@ class OrderCall:
 
 @dataclass
 class OrderReader(Lowerer):
-    """Reads the call of a graph.
-
-    Attributes:
-        view: the tensor that it reads.
-    """
-
-    view: View | None = None
-    _numbers: dict[Node, ScalarExpr] = field(default_factory=dict)
+    """Reads the call of a graph."""
 
     def read(self) -> OrderCall:
         """Return the call whose results the outputs of the graph are.
@@ -126,7 +120,11 @@ class OrderReader(Lowerer):
         """Return the call behind an output, and which of its results that is."""
         node = self.traced.outputs[name]
         stored = self.spec.param(name).site is None
-        while target_name(node) in IDENTITY or (stored and target_name(node) in _SHAPES):
+        while (
+            target_name(node) in IDENTITY
+            or (stored and target_name(node) in _SHAPES)
+            or _is_narrowed(node)
+        ):
             node = node.args[0]
         number = 0
         if target_name(node) == "operator.getitem":
@@ -140,6 +138,11 @@ class OrderReader(Lowerer):
         Raises:
             OpgenError: OPG350 where it is no input whose elements lie as they are read.
         """
+        source = value
+        while target_name(source) in VIEW_OPS | RESHAPES | IDENTITY:
+            source = source.args[0]
+        if source.op != "placeholder":
+            raise self.refusal(value, "the tensor is computed")
         try:
             self._lower(value)
             found = self.values[value]
@@ -151,7 +154,6 @@ class OrderReader(Lowerer):
             raise self.refusal(value, "the tensor is computed")
         if any(step.op not in _STEPS for step in found.steps):
             raise self.refusal(value, "the tensor has its elements in another order")
-        self.view = found
         self.operands[found.tensor] = found
         return found.tensor
 
@@ -183,3 +185,11 @@ class OrderReader(Lowerer):
                 "split the op, or write the kernel with `kernel:`",
             )
         )
+
+
+def _is_narrowed(node: Node) -> bool:
+    """Whether a call gives positions in int32."""
+    if target_name(node) != "aten._to_copy.default":
+        return False
+    source: Any = node.args[0]
+    return node.meta["val"].dtype is torch.int32 and source.meta["val"].dtype is torch.int64

@@ -29,8 +29,10 @@ FLOATS = ("float16", "bfloat16", "float32")
 # Dtypes of which float32 holds every value, and those that are sorted by 16 bits at a time.
 NARROW = (*FLOATS, "int8", "uint8", "int16")
 WIDE = ("int32",)
-# Bytes of UB for numbers of runs, as opgen/order_runs.h has it.
+# Bytes of UB for numbers of NaN of runs, and for elements that are copied one by one, as
+# opgen/order_runs.h has it.
 COUNT_BYTES = 2 * 128 * 32 + 32
+BLOCK_BYTES = 256 * (32 + 4)
 
 
 @dataclass
@@ -225,5 +227,6 @@ def _budget(
     buffers += [Buffer(name, 0, per_number=size) for name, size in results.items()]
     if call.chooses:
         buffers.append(Buffer("chosen", 0, per_number=4))
-    buffers.append(Buffer("counts", 0, fixed=COUNT_BYTES))
+    kept = Buffer("blocks", 0, fixed=BLOCK_BYTES) if wide else Buffer("counts", 0, fixed=COUNT_BYTES)
+    buffers.append(kept)
     return Budget(tuple(buffers), SELECT_RESERVE if nans else 0)

@@ -76,7 +76,7 @@ def _budgets(plan: OrderPlan) -> list[dict[str, Any]]:
                     "bytes": _numbers(need),
                     "workspace": _numbers(workspace),
                     "reserved": max(need.fixed, workspace.fixed),
-                    "merges": str(spec.param(plan.call.tensor).dtypes[combo] not in WIDE).lower(),
+                    "wide": str(spec.param(plan.call.tensor).dtypes[combo] in WIDE).lower(),
                 }
             )
     return rows

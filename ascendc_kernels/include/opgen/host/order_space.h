@@ -88,9 +88,10 @@ class OrderSpace {
     }
     // Choose tiles. chooses: whether results are not the first ones in order; room: bytes of UB. A
     // call whose rows lie one behind the other and fit takes the first budget; others take the
-    // second one, by way of the workspace. merges: whether rows may be merged of runs.
+    // second one, by way of the workspace. wide: whether
+    // elements are sorted by halves.
     void Choose(const OrderBudget& direct, const OrderBudget& byWorkspace, bool chooses,
-                bool merges, int64_t room, int64_t coresOfChip) {
+                bool wide, int64_t room, int64_t coresOfChip) {
         budget_ = direct;
         room_ = room;
         chooses_ = chooses;
@@ -99,7 +100,7 @@ class OrderSpace {
         if (inner > 1 || !Holds(1)) {
             throughWorkspace = true;
             budget_ = byWorkspace;
-            if (!Holds(1) && !ChooseRuns(merges)) {
+            if (!Holds(1) && !ChooseRuns()) {
                 return;
             }
         }
@@ -113,7 +114,7 @@ class OrderSpace {
         }
         if (throughWorkspace) {
             cores = used;  // boxes of elements are shared otherwise than rows
-            PlaceWorkspace(rows);
+            PlaceWorkspace(rows, wide);
         }
     }
 
@@ -140,13 +141,8 @@ class OrderSpace {
         cores = std::min(used, tiles);
         cores = CeilDiv(tiles, CeilDiv(tiles, cores));
     }
-    // Runs of a row that are sorted by themselves; false: rows cannot be merged of them.
-    bool ChooseRuns(bool merges) {
-        if (!merges) {
-            refusal = "UB has no room to sort a row of " + std::to_string(length) +
-                      " elements of int32, and their keys of 16 bits are not merged";
-            return false;
-        }
+    // Runs of a row that are sorted by themselves; false: UB holds none.
+    bool ChooseRuns() {
         const double bytes = budget_.element;
         const int64_t most = static_cast<int64_t>(static_cast<double>(room_) / bytes);
         tileLength = most / kUnit * kUnit;
@@ -159,9 +155,10 @@ class OrderSpace {
         pitch = runLength;
         return true;
     }
-    void PlaceWorkspace(int64_t rows) {
+    void PlaceWorkspace(int64_t rows, bool wide) {
         const int64_t all = Times(rows, length);
-        keep = runLength > 0 && chooses_ ? length : count;
+        // the upper halves are sorted in the order of the lower ones
+        keep = runLength > 0 && (chooses_ || wide) ? length : count;
         const bool runs = runLength > 0;
         int64_t at = Area(Times(all, kWordBytes));
         recordsAt = at;
