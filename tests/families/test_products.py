@@ -188,9 +188,9 @@ PASSES = {
         ),
         [("contract", "mm1"), ("elementwise", "z")],
     ),
-    "attention": (
+    "attention with a function of its scores": (
         Case(
-            "torch.softmax(x @ y.mT, -1) @ y",
+            "torch.softmax(torch.tanh(x @ y.mT), -1) @ y",
             (4, 4),
             "like x",
             [((2, 3, 20, 16), (2, 3, 33, 16)), ((1, 1, 1, 8), (1, 1, 130, 8))],
@@ -208,7 +208,7 @@ def test_a_product_is_a_pass_of_its_own(name):
 
 
 def test_an_operand_in_the_workspace_has_the_dtype_of_the_other_one():
-    plan = plan_op(spec_of(PASSES["attention"][0]))
+    plan = plan_op(spec_of(PASSES["attention with a function of its scores"][0]))
     stored = {p.name: p.dtypes for p in plan.temporaries}
     assert stored == {"bmm1": ("float32", "float32"), "value1": ("float16", "float32")}
 
@@ -288,7 +288,7 @@ outputs:
   z: like q
 compute: |
   ahead = torch.arange(k.shape[1]) > torch.arange(q.shape[1])[:, None]
-  scores = (q @ k.mT).masked_fill(ahead, float('-inf'))
+  scores = torch.tanh(q @ k.mT).masked_fill(ahead, float('-inf'))
   z = torch.softmax(scores, -1) @ k
 cases:
   - {q: [2, 20, 16], k: [2, 33, 16]}

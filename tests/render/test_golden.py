@@ -16,6 +16,7 @@ OPS = {
     "elementwise/fused_add_relu": ("8.1", "9.x"),
     "activation/custom_gelu": ("8.1",),
     "matmul/linear": ("8.1", "9.x"),
+    "attention/gqa_attention": ("8.1",),
     "conv/conv2d": ("9.x",),
     "conv/conv2d_bias_relu": ("8.1",),
     "conv/conv_transpose2d": ("9.x",),

@@ -27,6 +27,8 @@ TOUR = {
 LIBRARY = [
     ROOT / "op_specs" / name
     for name in (
+        "attention/gqa_attention.yaml",
+        "attention/scaled_dot_product_attention.yaml",
         "conv/conv2d.yaml",
         "conv/conv3d.yaml",
         "conv/conv_transpose2d.yaml",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.attention.plan import AttentionBody, AttentionPlan, infinite
+from msopgen_wrap.families.attention.plan import AttentionBody, AttentionPlan, literal
 from msopgen_wrap.families.attention.scores import (
     ADD,
     ADD_WHERE,
     FILL,
     FILL_ABOVE,
+    ONE,
     SCALE,
     ScoreStep,
 )
@@ -134,7 +135,7 @@ def _numbers(plan: AttentionPlan, body: AttentionBody) -> list[dict[str, str]]:
     """Return the numbers of the tiling struct that a class keeps."""
     found: dict[str, str] = {}
     for step in body.attention.steps:
-        if not infinite(step.number):
+        if not literal(step.number):
             found[plan.number(step)] = "float"
         if step.kind == FILL_ABOVE:
             found[plan.diagonal(step)] = "int32_t"
@@ -143,7 +144,7 @@ def _numbers(plan: AttentionPlan, body: AttentionBody) -> list[dict[str, str]]:
 
 def _step(plan: AttentionPlan, operand: str, step: ScoreStep) -> str:
     """Return the statements of a step."""
-    number = plan.number(step) if not infinite(step.number) else _infinity(step)
+    number = _literal(step) if literal(step.number) else plan.number(step)
     mask = f"{operand}Mask"
     where = "true" if step.where else "false"
     if step.kind == SCALE:
@@ -158,6 +159,8 @@ def _step(plan: AttentionPlan, operand: str, step: ScoreStep) -> str:
     return f"opgen::FillAbove(scores, {plan.diagonal(step)}, {number}, box);"
 
 
-def _infinity(step: ScoreStep) -> str:
+def _literal(step: ScoreStep) -> str:
     assert isinstance(step.number, Const)
+    if step.number == ONE:
+        return "1.0f"
     return "opgen::kInf" if step.number.value > 0 else "-opgen::kInf"

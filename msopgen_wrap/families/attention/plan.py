@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.attention.reading import AttentionReader
-from msopgen_wrap.families.attention.scores import ADD_WHERE, FILL, FILL_ABOVE, Attention, ScoreStep
+from msopgen_wrap.families.attention.scores import (
+    ADD,
+    ADD_WHERE,
+    FILL,
+    FILL_ABOVE,
+    ONE,
+    Attention,
+    ScoreStep,
+)
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.graph.scalars import Const, ScalarExpr
 from msopgen_wrap.graph.tracing import TracedGraph, trace
@@ -193,21 +201,26 @@ def _check_variants(spec: OpSpec, plan: AttentionPlan) -> None:
 
 def _name_numbers(plan: AttentionPlan, steps: Iterable[ScoreStep]) -> None:
     """Give the numbers of steps fields of the tiling struct."""
-    stems = {FILL: "filled", FILL_ABOVE: "filled", ADD_WHERE: "added"}
+    stems = {FILL: "filled", FILL_ABOVE: "filled", ADD_WHERE: "added", ADD: "weight"}
     for step in steps:
         wanted = [(stems.get(step.kind, "scale"), Scalar(step.number, F32))]
         if step.kind == FILL_ABOVE:
             wanted.append(("diagonal", Scalar(step.diagonal, I32)))
         for stem, scalar in wanted:
-            if scalar in plan.numbers.values() or infinite(scalar.expr):
+            if scalar in plan.numbers.values() or literal(scalar.expr):
                 continue
             same = sum(name.rstrip("0123456789") == stem for name in plan.numbers)
             plan.numbers[stem if not same else f"{stem}{same + 1}"] = scalar
 
 
 def infinite(number: ScalarExpr) -> bool:
-    """Whether a number is an infinity, which the kernel writes itself."""
+    """Whether a number is an infinity."""
     return isinstance(number, Const) and number.value in (float("inf"), float("-inf"))
+
+
+def literal(number: ScalarExpr) -> bool:
+    """Whether the kernel writes a number itself: an infinity, or 1."""
+    return infinite(number) or number == ONE
 
 
 def _dtype(spec: OpSpec, reader: AttentionReader, combo: int) -> str:

@@ -7,11 +7,20 @@ that are added. Repeated heads are expanded and joined, which is a map of indice
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.attention.places import (
+    CASTS,
+    CONDITIONS,
+    FILLED,
+    INFINITE,
+    NOT,
+    PlaceReader,
+    all_same,
+    same,
+)
 from msopgen_wrap.families.attention.scores import (
     ADD,
     ADD_WHERE,
@@ -24,39 +33,19 @@ from msopgen_wrap.families.attention.scores import (
     Choice,
     Condition,
     Line,
-    Literal,
     Operand,
     Scores,
     ScoreStep,
     Stage,
 )
-from msopgen_wrap.families.contract.reading import PRODUCTS, Product, ProductLowerer
-from msopgen_wrap.graph.scalars import Binary, Const, ScalarExpr, fold
-from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.families.contract.reading import PRODUCTS, Product
+from msopgen_wrap.graph.scalars import Binary, ScalarExpr, fold
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.views import Step, View
 
-_CASTS = {"prims.convert_element_type.default", "aten._to_copy.default", "aten.to.dtype"}
-_FILLED = {
-    "aten.full.default": 1,
-    "aten.full_like.default": 1,
-    "aten.scalar_tensor.default": 0,
-    "aten.zeros.default": None,
-    "aten.zeros_like.default": None,
-    "aten.ones.default": None,
-    "aten.ones_like.default": None,
-}
-_COMPARISONS = ("eq", "ne", "le", "lt", "ge", "gt")
-_MASK_STEPS = ("unsqueeze", "squeeze", "permute", "slice", "select", "reshape")
-_INFINITE = Const(-math.inf)
-# What the name of a call in ATen says, without its overload.
-_NOT = ("logical_not", "bitwise_not")
-_AND = ("logical_and", "bitwise_and")
-_OR = ("logical_or", "bitwise_or")
-
 
 @dataclass
-class AttentionReader(ProductLowerer):
+class AttentionReader(PlaceReader):
     """Reads the graph of a pass that is one attention.
 
     Attributes:
@@ -99,7 +88,7 @@ class AttentionReader(ProductLowerer):
             return self._product_of(node)
         name = target.split(".")[1] if target.startswith("aten.") else target
         values = [self.values.get(n) for n in node.all_input_nodes]
-        if target in _FILLED:
+        if target in FILLED:
             return self._filled(node, target)
         if any(isinstance(v, (Scores, Stage)) for v in values):
             return self._on_scores(node, name, target)
@@ -112,7 +101,7 @@ class AttentionReader(ProductLowerer):
             isinstance(v, View) and v.counted is not None for v in values
         ):
             return self._on_places(node, name, target)
-        if name in (*_NOT, *_AND, *_OR, "where", *_COMPARISONS):
+        if name in CONDITIONS:
             return self._on_places(node, name, target)
         if name in ("mul", "div") and isinstance(values[0], View):
             factor = self._number(node.args[1])
@@ -123,29 +112,6 @@ class AttentionReader(ProductLowerer):
             if repeated is not None:
                 return repeated
         return super()._value(node)
-
-    def _scalar(self, node: Node, name: str) -> Any:
-        """Return a number of the host, also one that a condition on numbers chooses."""
-        operands: Any = node.args
-        if name in ("gt", "ge", "lt", "le"):
-            sides = [self._number(a) for a in operands[:2]]
-            op = ">" if name in ("gt", "lt") else ">="
-            return fold(op, *(sides if name.startswith("g") else sides[::-1]))
-        if name == "where":
-            holds, one, other = (self._number(a) for a in operands)
-            return fold("+", fold("if", one, holds), fold("if", other, fold("-", ONE, holds)))
-        return self._call(node)
-
-    def _filled(self, node: Node, target: str) -> Any:
-        place = _FILLED[target]
-        if place is None:
-            return ONE if "ones" in target else ZERO
-        return self._number(node.args[place])
-
-    def _number(self, value: Any) -> ScalarExpr:
-        if isinstance(value, Node) and isinstance(self.values.get(value), _NO_NUMBERS):
-            raise self.more(value)
-        return self.scalar_expr(value)
 
     def _repeated(self, node: Node, view: View) -> Operand | None:
         """Return a view whose matrices an expand repeats next to each other; None: not that."""
@@ -161,7 +127,7 @@ class AttentionReader(ProductLowerer):
         if len(before) < 4 or not ones:
             return None
         kept = [*before[:-4], *before[-2:]], [*after[:-3], *after[-2:]]
-        if not all(map(_same, *kept)):
+        if not all(map(same, *kept)):
             return None
         sizes: Any = expand.args[1]
         operand = Operand.of(view)
@@ -201,9 +167,9 @@ class AttentionReader(ProductLowerer):
         view, batches = self._operand(node.args[1])
         if target_name(node) == "aten.mm.default":
             view, batches, sizes = self._plain(node.args[1])[0], (), (*sizes, scores.rows)
-        elif not _all_same(batches, scores.batches):
+        elif not all_same(batches, scores.batches):
             view, batches = self._plain(node.args[1])
-        if not _all_same(batches, scores.batches):
+        if not all_same(batches, scores.batches):
             raise self.more(node)
         matrices = self._checked(scores.query.plain(), view, sizes, node)
         value = Operand.of(view)
@@ -232,8 +198,9 @@ class AttentionReader(ProductLowerer):
         ]
         source, value = stages[0]
         if target == "aten.sym_size.int":
-            return self._size_of(source, int(node.args[1]))  # type: ignore[call-overload]
-        if target in _CASTS | IDENTITY or target == "aten.expand.default":
+            axis: Any = node.args[1]
+            return self._size_of(source, int(axis))
+        if target in CASTS | IDENTITY or target == "aten.expand.default":
             return value
         if target in VIEW_OPS | RESHAPES:
             if _keeps_order(source, node, target):
@@ -247,7 +214,7 @@ class AttentionReader(ProductLowerer):
     def _check_shape(self, node: Node, scores: Scores) -> None:
         """Masks line up with the scores where these have their own shape."""
         shape = node.meta["val"].shape
-        if not _all_same(shape, (*scores.batches, scores.rows, scores.keys)):
+        if not all_same(shape, (*scores.batches, scores.rows, scores.keys)):
             raise self.more(node)
 
     def _changed(self, node: Node, name: str, source: Node, scores: Scores) -> Any:
@@ -257,7 +224,7 @@ class AttentionReader(ProductLowerer):
         other: Any = others[0] if others else None
         if name == "amax" and _of_keys(node):
             return Stage("largest", scores)
-        if name == "eq" and self._number(args[1]) == _INFINITE:
+        if name == "eq" and self._number(args[1]) == INFINITE:
             return Stage("masked", scores)
         if name in ("mul", "div") and args[0] is source:
             return scores.then(ScoreStep(SCALE, _scaled(ONE, name, self._number(args[1]))))
@@ -299,7 +266,7 @@ class AttentionReader(ProductLowerer):
         for literal in condition.literals:
             if literal.view is not None:
                 steps.append(ScoreStep(kind, number, literal.view, literal.true))
-            elif not literal.true and (kind == FILL or number == _INFINITE):
+            elif not literal.true and (kind == FILL or number == INFINITE):
                 steps.append(ScoreStep(FILL_ABOVE, number, diagonal=literal.diagonal))
             else:
                 raise self.more(node)
@@ -322,7 +289,7 @@ class AttentionReader(ProductLowerer):
             return Stage("sum", scores)
         if name == "div" and names == ["exp", "sum"] and in_order:
             return Stage("softmax", scores)
-        if name in _NOT and names in (["masked"], ["any"]):
+        if name in NOT and names in (["masked"], ["any"]):
             return Stage("scored" if names == ["masked"] else "none", scores)
         if name == "any" and names == ["scored"] and _of_keys(node):
             return Stage("any", scores)
@@ -331,109 +298,6 @@ class AttentionReader(ProductLowerer):
             if self._number(zero) == ZERO and node.args[2] is stages[1][0]:
                 return Stage("safe", scores)
         raise self.more(node)
-
-    # ---- masks ---------------------------------------------------------------------------------
-
-    def _mask_view(self, node: Node, view: View) -> View:
-        """Return a tensor that broadcasts to the scores, with rows that lie without gaps."""
-        strange = any(step.op not in _MASK_STEPS for step in view.steps)
-        if strange or view.counted is not None:
-            raise self.more(node)
-        return replace(view, leading=0, rank=view.rank - view.leading)
-
-    def _condition(self, value: Any, node: Node) -> Condition:
-        found = self.values.get(value) if isinstance(value, Node) else value
-        if isinstance(found, Condition):
-            return found
-        tensor = found.tensor if isinstance(found, View) and found.counted is None else ""
-        if tensor and self.spec.param(tensor).dtypes[self.combo] == "bool":
-            return Condition((Literal(self._mask_view(node, found)),))
-        if isinstance(found, (bool, Const)):
-            true = bool(found.value if isinstance(found, Const) else found)
-            return Condition((), true)
-        raise self.more(node)
-
-    def _on_places(self, node: Node, name: str, target: str) -> Any:
-        """Return a condition, or numbers that follow from the place of a score."""
-        args: Any = node.args
-        first = self.values.get(args[0]) if args and isinstance(args[0], Node) else None
-        if target in _CASTS | IDENTITY or target in VIEW_OPS | RESHAPES:
-            if isinstance(first, View):
-                return super()._value(node)
-            source: Any = args[0]
-            if target == "aten.expand.default" or target in _CASTS | IDENTITY:
-                return first
-            if isinstance(first, (Condition, Choice)) and _leading_ones(source, node, target):
-                return first
-            raise self.more(node)
-        if name in ("add", "sub") and not node.kwargs:
-            lines = [self._line(a, node) for a in args[:2]]
-            return lines[0].plus(lines[1], 1 if name == "add" else -1)
-        if name in _NOT:
-            return self._condition(args[0], node).opposite()
-        if name in (*_AND, *_OR):
-            sides = [self._condition(a, node) for a in args]
-            joined = sides[0].joined(sides[1], name in _AND)
-            if joined is None:
-                raise self.more(node)
-            return joined
-        if name == "where":
-            numbers = [self._number(a) for a in args[1:]]
-            return Choice(self._condition(args[0], node), *numbers)
-        if name in _COMPARISONS:
-            return self._compared(node, name)
-        raise self.more(node)
-
-    def _compared(self, node: Node, name: str) -> Condition:
-        one: Any = node.args[0]
-        value = self.values.get(one)
-        if name in ("eq", "ne") and not isinstance(value, Line):
-            return self._equal(node, value, name == "eq")
-        apart = self._line(one, node).plus(self._line(node.args[1], node), -1)
-        if name in ("ge", "lt"):  # less one, these are gt and le
-            apart = replace(apart, first=fold("+", apart.first, ONE))
-        below = name in ("le", "lt")
-        if (apart.by_row, apart.by_key) == (1, -1):
-            # row - key + first > 0 is key - row - first < 0
-            apart = Line(-1, 1, fold("-", fold("neg", apart.first), Const(-1)))
-            below = not below
-        if (apart.by_row, apart.by_key) != (-1, 1) or name in ("eq", "ne"):
-            raise self.more(node)
-        return Condition((Literal(diagonal=fold("neg", apart.first), true=below),))
-
-    def _equal(self, node: Node, value: Any, equal: bool) -> Condition:
-        """Return whether a tensor of two numbers, or of bool, has one of them."""
-        number = self._number(node.args[1])
-        if isinstance(value, Choice):
-            holds = [value.number == number, value.other == number]
-            if holds[0] != holds[1]:
-                return value.condition if holds[0] == equal else value.condition.opposite()
-            raise self.more(node)
-        condition = self._condition(node.args[0], node)
-        if not isinstance(number, Const) or number.value not in (0, 1):
-            raise self.more(node)
-        return condition if bool(number.value) == equal else condition.opposite()
-
-    def _line(self, value: Any, node: Node) -> Line:
-        found = self.values.get(value) if isinstance(value, Node) else value
-        if isinstance(found, Line):
-            return found
-        if isinstance(found, View):
-            return self._counted_line(found, node)
-        return Line(first=self._number(value))
-
-    def _counted_line(self, view: View, node: Node) -> Line:
-        counted = view.counted
-        if counted is None or counted.floating or counted.step != ONE:
-            raise self.more(node)
-        axis = -1
-        for step in view.steps:
-            if step.op != "unsqueeze":
-                raise self.more(node)
-            axis -= step.axis >= axis
-        if axis not in (-1, -2):
-            raise self.more(node)
-        return Line(int(axis == -2), int(axis == -1), counted.start)
 
     # ---- outputs -------------------------------------------------------------------------------
 
@@ -465,9 +329,6 @@ class AttentionReader(ProductLowerer):
         return product
 
 
-_NO_NUMBERS = (Scores, Stage, Line, Condition, Choice)
-
-
 def _named_form(view: View) -> View:
     return replace(view, leading=0, rank=view.rank - view.leading)
 
@@ -484,14 +345,6 @@ def _behind(node: Any) -> Any:
     return node
 
 
-def _same(first: Any, second: Any) -> bool:
-    return same_size(getattr(first, "node", first), getattr(second, "node", second))
-
-
-def _all_same(first: Any, second: Any) -> bool:
-    return len(first) == len(second) and all(map(_same, first, second))
-
-
 def _without_ones(node: Any) -> list[Any]:
     return [s for s in node.meta["val"].shape if not (isinstance(s, int) and s == 1)]
 
@@ -500,7 +353,7 @@ def _keeps_order(source: Node, node: Node, target: str) -> bool:
     """Whether a view of scores leaves their rows and keys where they are, but for axes of 1."""
     if target in RESHAPES:
         before, after = _without_ones(source)[-2:], _without_ones(node)[-2:]
-        return len(before) == 2 and _all_same(before, after)
+        return len(before) == 2 and all_same(before, after)
     if target == "aten.permute.default":
         order: Any = node.args[1]
         shape: Any = source.meta["val"].shape
@@ -508,17 +361,6 @@ def _keeps_order(source: Node, node: Node, target: str) -> bool:
         moved = [a for a in moved if not (isinstance(shape[a], int) and shape[a] == 1)]
         return moved == sorted(moved)
     return target.startswith(("aten.unsqueeze", "aten.squeeze"))
-
-
-def _leading_ones(source: Node, node: Node, target: str) -> bool:
-    """Whether a view only adds axes in front."""
-    if not (target.startswith("aten.unsqueeze") or target in RESHAPES):
-        return False
-    before, after = list(source.meta["val"].shape), list(node.meta["val"].shape)
-    more = after[: max(0, len(after) - len(before))]
-    return all(isinstance(s, int) and s == 1 for s in more) and _all_same(
-        before, after[len(more) :]
-    )
 
 
 def _of_keys(node: Node) -> bool:

@@ -10,7 +10,7 @@ from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.render.call_reading import dtype_expr, scalar_fields, scalar_values
 from msopgen_wrap.render.cube_tiling import block_rows
 from msopgen_wrap.render.kernel import member_name, output_param
-from msopgen_wrap.render.tiling import field_row, setters, shared_values, tiling_text
+from msopgen_wrap.render.tiling import combo_dtypes, field_row, setters, shared_values, tiling_text
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.program import I32, Scalar
 from msopgen_wrap.spec.model import ParamKind
@@ -68,7 +68,7 @@ def render_tiling(plan: AttentionPlan, style: str) -> TilingText:
     shared = shared_values(spec, plan, style, {**used, **hidden}, all_views=True)
     output = output_param(spec, own.output)
     names = {scalar: name for name, scalar in used.items()}
-    masks = [
+    masks: list[dict[str, Any]] = [
         {
             "name": name,
             "walk": f"mask{number}Walk",
@@ -113,8 +113,6 @@ def render_tiling(plan: AttentionPlan, style: str) -> TilingText:
 
 
 def _dtypes(plan: AttentionPlan, combo: int) -> list[str]:
-    from msopgen_wrap.render.tiling import combo_dtypes
-
     return combo_dtypes(plan.spec, combo)
 
 

@@ -24,7 +24,9 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
         style: ``8.1`` or ``9.x`` project layout.
     """
     spec = plan.spec
-    types = " ".join(b["type"] for kernel in kernels for b in kernel.branches)
+    branches = [branch for kernel in kernels for branch in kernel.branches]
+    branches += [branch["beside"] for branch in branches if "beside" in branch]
+    types = " ".join(branch["type"] for branch in branches)
     text = (
         environment("parts")
         .get_template("kernel.cpp.jinja")
