@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.counting import counting_decompositions
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.index_decompositions import index_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
+from msopgen_wrap.graph.resampling import resampling_decompositions
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -200,6 +202,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(placement_decompositions())
     table.update(window_decompositions())
     table.update(index_decompositions())
+    table.update(resampling_decompositions())
+    table.update(counting_decompositions())
     return table
 
 

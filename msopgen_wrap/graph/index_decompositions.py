@@ -6,6 +6,7 @@ is a mask of the row, so that what follows is a sum in the pass that computes th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,63 @@ def _embedding_backward(
     return _aten.index_put(sums, [indices], grad, True)
 
 
+# Of a reduction by index, what joins with a value to that value.
+_IDENTITIES = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
+
+
+def _identity(x: Any, reduce: str) -> Any:
+    number = 0 if reduce == "mean" else _IDENTITIES[reduce]
+    if x.is_floating_point() or number in (0, 1):
+        return number
+    limits = torch.iinfo(x.dtype)
+    return limits.min if number < 0 else limits.max
+
+
+def _shares(total: Any, count: Any) -> Any:
+    """Return sums divided by how many values they have; none divides by 1."""
+    count = torch.clamp(count, min=1)
+    floating = total.is_floating_point()
+    return total / count if floating else torch.div(total, count, rounding_mode="floor")
+
+
+def _scatter_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Reduce by index as a scatter that joins values: no mean, and what was there takes part."""
+    if reduce in ("prod", "amax", "amin") and include_self:
+        return NotImplemented
+    base = x if include_self else _aten.scatter(x, dim, index, _identity(x, reduce))
+    if reduce not in ("sum", "mean"):
+        return _aten.scatter_reduce(base, dim, index, source, reduce)
+    total = _aten.scatter_add(base, dim, index, source)
+    if reduce == "sum":
+        return total
+    found = torch.full_like(x, 1 if include_self else 0)
+    return _shares(total, _aten.scatter_add(found, dim, index, torch.ones_like(source)))
+
+
+def _index_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Reduce rows by index; see ``_scatter_reduce``."""
+    if reduce in ("prod", "amax", "amin") and include_self:
+        return NotImplemented
+    base = x if include_self else _aten.index_fill(x, dim, index, _identity(x, reduce))
+    if reduce != "mean":
+        return _aten.index_reduce(base, dim, index, source, reduce)
+    dim %= max(1, x.dim())
+    found = x.new_full(x.shape[dim : dim + 1], 1 if include_self else 0)
+    count = _aten.index_add(found, 0, index, x.new_ones(index.shape))
+    for _ in range(x.dim() - dim - 1):
+        count = count.unsqueeze(-1)
+    return _shares(_aten.index_add(base, dim, index, source), count)
+
+
+def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    flat = [x.reshape(-1), index.reshape(-1), source.reshape(-1)]
+    return _aten.index_put(flat[0], [flat[1]], flat[2], accumulate).reshape(x.shape)
+
+
 def index_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries of losses with labels, and of the gradient of an embedding."""
     return {
@@ -99,4 +157,7 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.nll_loss_backward.default: _nll_loss_backward,
         _aten.nll_loss2d_backward.default: _nll_loss_backward,
         _aten.embedding_dense_backward.default: _embedding_backward,
+        _aten.scatter_reduce.two: _scatter_reduce,
+        _aten.index_reduce.default: _index_reduce,
+        _aten.put.default: _put,
     }

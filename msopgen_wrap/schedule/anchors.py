@@ -30,6 +30,7 @@ ANCHORS: dict[str, str] = {
     "aten.gather.default": "index",
     "aten.index.Tensor": "index",
     "aten.index_put.default": "index",
+    "aten.index_reduce.default": "index",
     "aten.index_select.default": "index",
     "aten.logcumsumexp.default": "scan",
     "opgen.reversed_cumprod.default": "scan",
@@ -39,6 +40,7 @@ ANCHORS: dict[str, str] = {
     "aten.scatter.src": "index",
     "aten.scatter.value": "index",
     "aten.scatter_add.default": "index",
+    "aten.scatter_reduce.two": "index",
 }
 
 

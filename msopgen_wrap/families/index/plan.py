@@ -19,6 +19,7 @@ from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE, DTYPE_BYTES, Program, Scalar
+from msopgen_wrap.schedule.views import StoredShape
 from msopgen_wrap.spec.model import OpSpec
 
 # Fields of the tiling struct that stand for the table of a scatter and for its values.
@@ -87,6 +88,9 @@ def plan_index(
                 Placement(),
                 read.operands,
                 compute=compute,
+                stored_shapes={spec.outputs[0].name: StoredShape((), call.sizes)}
+                if call.sizes
+                else {},
             )
             for combo in combos:
                 body.budgets[combo, "rows"] = budget(spec, body, call, combo)
@@ -106,6 +110,10 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
         OpgenError: OPG204 where neither does.
     """
     found = [call, *(CallReader(spec, other, 0).read() for other in others)]
+    if any(other.sizes != call.sizes for other in found):
+        reader = CallReader(spec, others[0], 0)
+        node = reader.anchor()
+        raise reader.refusal(node, "the sizes of the tensor depend on the rank of the inputs")
     for number in (lambda c: c.axis, lambda c: c.axis - c.rank):
         numbers = set(map(number, found))
         if len(numbers) == 1 or call.attr:
@@ -185,7 +193,7 @@ def _groups(spec: OpSpec, call: IndexCall, operands: dict[str, Any]) -> dict[str
 def _compute_type(sources: list[str], target: str, call: IndexCall) -> str | None:
     """Return the C++ type in which elements are computed, "" for their own; None for no way."""
     numbers = any(number is not None for number in call.numbers)
-    if set(sources) <= {target} and call.combine != "add" and not numbers:
+    if set(sources) <= {target} and call.combine in ("", "copy") and not numbers:
         return ""
     if not call.combine:
         source = sources[0]

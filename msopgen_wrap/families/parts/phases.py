@@ -50,6 +50,8 @@ PlanOne = Callable[[OpSpec], OpPlan[Any]]
 CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337", "OPG338", "OPG350"}
 CURABLE |= {"OPG370", "OPG410"}  # more than one product of matrices, or convolution
 MAX_TEMPORARIES = 32
+# Families of anchors that read their operands through views: what the views are of is written.
+_VIEWERS = ("contract", "index")
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
 
@@ -136,7 +138,7 @@ class Phases:
                     self._add(plan)
                     return True
             operands = [n for n in anchor.all_input_nodes if not _is_input(n)]
-            if ANCHORS[target_name(anchor)] == "contract":  # reads its operands through views
+            if ANCHORS[target_name(anchor)] in _VIEWERS:
                 operands = [n if _is_given(n) else root(n) for n in operands]
             return any(map(self._write, sorted(operands, key=_is_given)))
         return False

@@ -238,7 +238,8 @@ DIFFERENCES["aten.prod"] = (
 
 @lowers(*(f"aten.{name}" for name in REDUCTIONS))
 def _reduction(low: Lowerer, node: Node) -> Any:
-    assert isinstance(low, RowLowerer)
+    if not isinstance(low, RowLowerer):
+        raise OpgenError(low.unsupported(node, "a pass that reduces nothing"))
     kind = reduction_kind(node)
     operand = low.operand(node.args[0])
     if isinstance(operand, Scalar) and kind in ("sum", "mean", "max", "min"):
