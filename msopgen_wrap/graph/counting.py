@@ -1,4 +1,4 @@
-"""Places in sorted rows, histograms, distances of pairs, covariances: sums over an axis made for it.
+"""Places in sorted rows, histograms, distances, covariances: sums over an axis made for them.
 
 A place in a sorted row is how many of its elements come before; a bin of a histogram counts the
 elements that are in it; a distance is the norm of a difference. Each is a reduction of pointwise
@@ -60,7 +60,11 @@ def _histc(x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
 
 
 def _cdist(x: Any, y: Any, p: Any, compute_mode: Any = None) -> Any:
-    return torch.linalg.vector_norm(x.unsqueeze(-2) - y.unsqueeze(-3), p, dim=-1)
+    off = x.unsqueeze(-2) - y.unsqueeze(-3)
+    if type(p) in (int, float) and p == 0:
+        # NaN does not count as one, but makes the distance NaN
+        return torch.clamp(torch.ceil(torch.abs(off)), max=1).sum(-1)
+    return torch.linalg.vector_norm(off, p, dim=-1)
 
 
 def _pdist(x: Any, p: Any = 2.0) -> Any:
@@ -89,9 +93,7 @@ def _pdist(x: Any, p: Any = 2.0) -> Any:
 # ---- covariances ---------------------------------------------------------------------------------
 
 
-def _cov(
-    input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any = None
-) -> Any:
+def _cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """Return what PyTorch's own gives, which looks at the data first; weights are left to it."""
     if fweights is not None or aweights is not None or input.dim() > 2:
         return NotImplemented

@@ -20,6 +20,7 @@ from typing import Any
 
 from msopgen_wrap.graph.counting import counting_functions
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED
+from msopgen_wrap.graph.index_decompositions import index_functions
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.resampling import interpolate_functions
 from msopgen_wrap.graph.windows import window_functions
@@ -94,7 +95,7 @@ class Composites(TorchFunctionMode):
     def __init__(self, differentiated: bool = False) -> None:
         super().__init__()
         # PyTorch differentiates its own pools
-        own = DIFFERENTIATED if differentiated else window_functions()
+        own = DIFFERENTIATED if differentiated else {**window_functions(), **index_functions()}
         self.replaced = {**_REPLACED, **own, **interpolate_functions(own)}
 
     def __torch_function__(
@@ -146,8 +147,8 @@ def _listed(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
     size = result.shape[axis]
     pieces = []
     for number in index[place]:
-        torch._check(-size <= number, lambda: f"index {number} is out of bounds")
-        torch._check(number < size, lambda: f"index {number} is out of bounds")
+        torch._check(-size <= number, lambda: "an index in brackets is out of bounds")
+        torch._check(number < size, lambda: "an index in brackets is out of bounds")
         pieces.append(result.narrow(axis, number if number >= 0 else size + number, 1))
     return join(pieces, axis)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.run.conditioning import Conditioning
-from msopgen_wrap.run.index_ranges import index_uses
+from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
 from msopgen_wrap.spec.compute_runner import compile_compute
@@ -75,6 +75,7 @@ def make_inputs(spec: OpSpec, case: TestCase) -> dict[str, Value]:
             inputs[param.name] = [_draw(param, s, dtype, case, generator) for s in shape]
         else:
             inputs[param.name] = _draw(param, shape, dtype, case, generator)
+    sort_sequences(inputs, searched_sequences(spec, case))
     return inputs
 
 

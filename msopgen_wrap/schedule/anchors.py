@@ -36,6 +36,7 @@ ANCHORS: dict[str, str] = {
     "opgen.reversed_cumprod.default": "scan",
     "opgen.reversed_cumsum.default": "scan",
     "opgen.reversed_logcumsumexp.default": "scan",
+    "opgen.take_along.default": "index",
     "opgen.transposed_convolution.default": "convolution",
     "aten.scatter.src": "index",
     "aten.scatter.value": "index",

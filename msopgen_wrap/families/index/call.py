@@ -38,8 +38,9 @@ class IndexCall:
         combine: of a scatter one of ``COMBINES``; "" of a gather.
         values: the operand that is scattered, "" where it is a number.
         numbers: of a scatter, the numbers in place of the table and of the values.
-        sizes: of a result that a later pass reads its sizes, where no operand has them: a scatter
-            over a number, a gather whose index repeats elements.
+        sizes: those of the result where neither the output nor an operand has them: a scatter over
+            a number, a gather whose index repeats elements.
+        reshaped: of a scatter, whether the output is the result in another shape.
     """
 
     table: str
@@ -53,6 +54,7 @@ class IndexCall:
     values: str = ""
     numbers: tuple[Scalar | None, Scalar | None] = (None, None)
     sizes: tuple[ScalarExpr, ...] = ()
+    reshaped: bool = False
 
 
 @dataclass
@@ -95,6 +97,13 @@ class CallReader(Lowerer):
         while target_name(node) in IDENTITY or (stored and target_name(node) in RESHAPES):
             node = node.args[0]
         return node
+
+    def is_reshaped(self) -> bool:
+        """Whether the output is the result of the call in another shape."""
+        node: Any = self.traced.outputs[self.spec.outputs[0].name]
+        while target_name(node) in IDENTITY:
+            node = node.args[0]
+        return target_name(node) in RESHAPES
 
     def _is_axis(self, name: str, call: IndexCall) -> bool:
         value = self.traced.structural[name]
@@ -221,7 +230,8 @@ def _gather(reader: CallReader, node: Node) -> IndexCall:
     read = reader.view(table, "the tensor")
     repeated = is_expanded(index) and reader.spec.outputs[0].site is not None
     sizes = reader.sizes_of(index) if repeated else ()
-    return IndexCall(read, indices, axis, rank, rows=False, sizes=sizes)
+    wraps = target_name(node) != "aten.gather.default"
+    return IndexCall(read, indices, axis, rank, rows=False, wraps=wraps, sizes=sizes)
 
 
 def _put(reader: CallReader, node: Node) -> IndexCall:
@@ -269,12 +279,20 @@ def _scattered(
     if output.inplace:
         raise OpgenError(reader.unsupported(table, "a tensor in place"))
     below, number = reader.view_or_number(table, "the tensor")
-    if below and reader.operands[below].steps:
+    if below and (reader.operands[below].rearranged or is_expanded(table)):
         raise reader.refusal(table, "the tensor is a view")
     given, value = reader.view_or_number(values, "the values")
-    sizes = reader.sizes_of(table) if output.site is not None and not below else ()
-    numbers = (number, value)
-    return replace(call, table=below, combine=combine, values=given, numbers=numbers, sizes=sizes)
+    reshaped = reader.is_reshaped()
+    known = below or (output.site is None and not reshaped)
+    return replace(
+        call,
+        table=below,
+        combine=combine,
+        values=given,
+        numbers=(number, value),
+        sizes=() if known else reader.sizes_of(table),
+        reshaped=reshaped,
+    )
 
 
 _READERS: dict[str, Any] = {
@@ -288,6 +306,7 @@ _READERS: dict[str, Any] = {
     "aten.scatter_reduce.two": _scatter_reduce,
     "aten.embedding.default": _embedding,
     "aten.gather.default": _gather,
+    "opgen.take_along.default": _gather,
     "aten.index.Tensor": _index,
     "aten.index_select.default": _index_select,
 }
