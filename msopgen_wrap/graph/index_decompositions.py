@@ -39,7 +39,7 @@ def _take_along_dim(input: Any, indices: Any, dim: Any = None) -> Any:
     PyTorch's own takes a remainder by the size of the axis, which a trace knows as a number only.
     """
     if dim is None:
-        return _take_along_dim(input.reshape(-1), indices.reshape(-1), 0)
+        return torch.gather(input.reshape(-1), 0, indices.reshape(-1))  # nothing wraps there
     if input.dim() != indices.dim() or type(dim) is not int or not input.dim():
         return NotImplemented
     dim %= input.dim()
