@@ -55,7 +55,7 @@ DENIED = {
         r"|multi_head_attention_forward"
     ),
     "it needs a device of one vendor": r"(scaled_)?grouped_mm|scaled_mm",
-    "torch deprecates it": r"range|upsample.*",
+    "torch deprecates it": r"range",
 }
 
 # Allowed although the rule leaves them out, with the reason.

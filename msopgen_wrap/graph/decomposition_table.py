@@ -6,10 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.counting import counting_decompositions
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.index_decompositions import index_decompositions
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
+from msopgen_wrap.graph.resampling import resampling_decompositions
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -202,6 +204,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(window_decompositions())
     table.update(index_decompositions())
     table.update(order_decompositions())
+    table.update(resampling_decompositions())
+    table.update(counting_decompositions())
     return table
 
 

@@ -6,12 +6,64 @@ is a mask of the row, so that what follows is a sum in the pass that computes th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.torch_import import torch
 
+# Parts of torch come after its door.
+# isort: split
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
 _aten = torch.ops.aten
+_LIBRARY = torch.library.Library("opgen", "FRAGMENT")
+_LIBRARY.define("take_along(Tensor x, int dim, Tensor index) -> Tensor")
+
+
+def _take_along(x: Any, dim: int, index: Any) -> Any:
+    return torch.gather(x, dim, torch.remainder(index, max(1, x.shape[dim])))
+
+
+def _take_along_meta(x: Any, dim: int, index: Any) -> Any:
+    return x.new_empty(index.shape)
+
+
+_LIBRARY.impl("take_along", _take_along, "CPU")
+_LIBRARY.impl("take_along", _take_along_meta, "Meta")
+
+
+def _take_along_dim(input: Any, indices: Any, dim: Any = None) -> Any:
+    """Gather with indices that count from the end where they are negative.
+
+    PyTorch's own takes a remainder by the size of the axis, which a trace knows as a number only.
+    """
+    if dim is None:
+        return torch.gather(input.reshape(-1), 0, indices.reshape(-1))  # nothing wraps there
+    if input.dim() != indices.dim() or type(dim) is not int or not input.dim():
+        return NotImplemented
+    dim %= input.dim()
+    rests = [[*t.shape[:dim], *t.shape[dim + 1 :]] for t in (input, indices)]
+    others = torch.broadcast_shapes(*rests)
+
+    def sized(value: Any) -> Any:
+        shape = [*others[:dim], value.shape[dim], *others[dim:]]
+        alike = zip(value.shape, shape, strict=True)
+        return (
+            value if all(statically_known_true(a == b) for a, b in alike) else value.expand(shape)
+        )
+
+    return torch.ops.opgen.take_along(sized(input), dim, sized(indices))
+
+
+def index_functions() -> dict[Any, Callable[..., Any]]:
+    """Return PyTorch's functions, each with what tracing calls in its place."""
+    return {
+        torch.take_along_dim: _take_along_dim,
+        torch.Tensor.take_along_dim: _take_along_dim,
+    }
+
+
 # Values of ``reduction`` in ATen.
 _NONE, _MEAN = 0, 1
 
@@ -91,6 +143,82 @@ def _embedding_backward(
     return _aten.index_put(sums, [indices], grad, True)
 
 
+def _multilabel_margin_loss_forward(x: Any, target: Any, reduction: int) -> Any:
+    """Return the loss, and which classes are labels: those before the first -1 of a row."""
+    if not x.dim():
+        return NotImplemented
+    target, count = target.to(torch.int32), x.shape[-1]
+    number = torch.arange(count, dtype=torch.int32, device=x.device)
+    end = torch.amin(torch.where(target < 0, number, count), -1, keepdim=True)
+    given = number < end
+    label = torch.where(given, target, -1)
+    is_label = (label.unsqueeze(-1) == number).to(x.dtype).sum(-2) > 0
+    chosen = torch.gather(x, -1, torch.where(given, target, 0))
+    margins = torch.clamp(1 - chosen.unsqueeze(-1) + x.unsqueeze(-2), min=0)
+    counted = torch.logical_and(given.unsqueeze(-1), torch.logical_not(is_label).unsqueeze(-2))
+    losses = torch.where(counted, margins, 0).sum((-1, -2)) / count
+    if reduction != _NONE:
+        losses = losses.mean() if reduction == _MEAN else losses.sum()
+    return losses, is_label.to(x.dtype)
+
+
+# Of a reduction by index, what joins with a value to that value.
+_IDENTITIES = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
+
+
+def _identity(x: Any, reduce: str) -> Any:
+    number = 0 if reduce == "mean" else _IDENTITIES[reduce]
+    if x.is_floating_point() or number in (0, 1):
+        return number
+    limits = torch.iinfo(x.dtype)
+    return limits.min if number < 0 else limits.max
+
+
+def _shares(total: Any, count: Any) -> Any:
+    """Return sums divided by how many values they have; none divides by 1."""
+    count = torch.clamp(count, min=1)
+    floating = total.is_floating_point()
+    return total / count if floating else torch.div(total, count, rounding_mode="floor")
+
+
+def _scatter_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Reduce by index as a scatter that joins values: no mean, and what was there takes part."""
+    if reduce in ("prod", "amax", "amin") and include_self:
+        return NotImplemented
+    base = x if include_self else _aten.scatter(x, dim, index, _identity(x, reduce))
+    if reduce not in ("sum", "mean"):
+        return _aten.scatter_reduce(base, dim, index, source, reduce)
+    total = _aten.scatter_add(base, dim, index, source)
+    if reduce == "sum":
+        return total
+    found = torch.full_like(x, 1 if include_self else 0)
+    return _shares(total, _aten.scatter_add(found, dim, index, torch.ones_like(source)))
+
+
+def _index_reduce(
+    x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Any:
+    """Reduce rows by index; see ``_scatter_reduce``."""
+    if reduce in ("prod", "amax", "amin") and include_self:
+        return NotImplemented
+    base = x if include_self else _aten.index_fill(x, dim, index, _identity(x, reduce))
+    if reduce != "mean":
+        return _aten.index_reduce(base, dim, index, source, reduce)
+    dim %= max(1, x.dim())
+    found = x.new_full(x.shape[dim : dim + 1], 1 if include_self else 0)
+    count = _aten.index_add(found, 0, index, x.new_ones(index.shape))
+    for _ in range(x.dim() - dim - 1):
+        count = count.unsqueeze(-1)
+    return _shares(_aten.index_add(base, dim, index, source), count)
+
+
+def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    flat = [x.reshape(-1), index.reshape(-1), source.reshape(-1)]
+    return _aten.index_put(flat[0], [flat[1]], flat[2], accumulate).reshape(x.shape)
+
+
 def index_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries of losses with labels, and of the gradient of an embedding."""
     return {
@@ -99,4 +227,8 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.nll_loss_backward.default: _nll_loss_backward,
         _aten.nll_loss2d_backward.default: _nll_loss_backward,
         _aten.embedding_dense_backward.default: _embedding_backward,
+        _aten.multilabel_margin_loss_forward.default: _multilabel_margin_loss_forward,
+        _aten.scatter_reduce.two: _scatter_reduce,
+        _aten.index_reduce.default: _index_reduce,
+        _aten.put.default: _put,
     }

@@ -67,6 +67,8 @@ def size_of(node: Node, axis: int, symbols: dict[sympy.Symbol, ScalarExpr]) -> S
 def _convert(expr: Any, symbols: dict[sympy.Symbol, ScalarExpr]) -> ScalarExpr | None:
     if isinstance(expr, sympy.Integer):
         return Const(int(expr))
+    if isinstance(expr, sympy.Float):
+        return Const(float(expr))
     if isinstance(expr, sympy.Symbol):
         return symbols.get(expr)
     args = [_convert(a, symbols) for a in expr.args]
@@ -78,6 +80,8 @@ def _convert(expr: Any, symbols: dict[sympy.Symbol, ScalarExpr]) -> ScalarExpr |
         return functools.reduce(functools.partial(fold, _FOLDED[name]), known)
     if name in _PAIRS and len(known) == 2:
         return Binary(_PAIRS[name], known[0], known[1])
+    if name in _ROUNDED and len(known) == 1:
+        return fold(_ROUNDED[name], known[0])
     power = known[1].value if name == "Pow" and isinstance(known[1], Const) else 0
     if isinstance(power, int) and 1 <= power <= 8:
         return functools.reduce(functools.partial(fold, "*"), [known[0]] * power)
@@ -86,6 +90,9 @@ def _convert(expr: Any, symbols: dict[sympy.Symbol, ScalarExpr]) -> ScalarExpr |
 
 _FOLDED = {"Add": "+", "Mul": "*", "Max": "max", "Min": "min"}
 _PAIRS = {"FloorDiv": "//", "CleanDiv": "//", "Mod": "%", "PythonMod": "%"}
+_PAIRS |= {"FloatTrueDiv": "/", "IntTrueDiv": "/"}
+# Between whole numbers and others: a size times a scale, rounded.
+_ROUNDED = {"ToFloat": "float", "TruncToInt": "int"}
 
 
 def size_hint(size: Any) -> Any:

@@ -4,7 +4,8 @@
 ``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` joins axes. No
 decomposition table reaches them: tracing takes what stands here instead.
 
-*Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only.
+*Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only. A list of a few
+numbers (``x[[0, 2]]``) would become a tensor of indices; its elements are taken one by one.
 
 *Mutations.* PyTorch's own composite operators write temporaries in place (``rms_norm``:
 ``mean(...).add_(eps)``) and tracing records that. Where the written tensor is a temporary of the
@@ -18,8 +19,11 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.graph.convolutions import convolution_functions
+from msopgen_wrap.graph.counting import counting_functions
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED, OF_ANY_RANK
+from msopgen_wrap.graph.index_decompositions import index_functions
 from msopgen_wrap.graph.placement import join
+from msopgen_wrap.graph.resampling import interpolate_functions
 from msopgen_wrap.graph.windows import window_functions
 from msopgen_wrap.torch_import import torch
 
@@ -71,10 +75,14 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else product + bias
 
 
+# Numbers of a list in brackets that are taken one by one.
+_MOST_LISTED = 16
+
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.linear: _linear,
     functional.pad: _pad,
     functional.gaussian_nll_loss: _gaussian_nll_loss,
+    **counting_functions(),
 }
 
 
@@ -91,7 +99,9 @@ class Composites(TorchFunctionMode):
         own = window_functions(differentiated)
         if differentiated:
             own = {**own, **convolution_functions(), **DIFFERENTIATED}
-        self.replaced = {**_REPLACED, **own}
+        else:
+            own = {**own, **index_functions()}
+        self.replaced = {**_REPLACED, **own, **interpolate_functions(own)}
         self.first = OF_ANY_RANK if differentiated and open_rank else {}
 
     def __torch_function__(
@@ -118,7 +128,38 @@ class SymbolicIndices(TorchFunctionMode):
             symbolic = any(isinstance(item, torch.SymInt) for item in index)
             if symbolic and not any(isinstance(i, (torch.Tensor, list, bool)) for i in index):
                 return _selected(args[0], index)
+            if _lists_numbers(index):
+                return _listed(args[0], index)
         return func(*args, **(kwargs or {}))
+
+
+def _lists_numbers(index: tuple[Any, ...]) -> bool:
+    """Whether an index is a list of a few numbers, and whole axes or slices besides."""
+    lists = [i for i in index if isinstance(i, list)]
+    if len(lists) != 1 or not 0 < len(lists[0]) <= _MOST_LISTED:
+        return False
+    others = all(i is None or i is Ellipsis or isinstance(i, (slice, list)) for i in index)
+    return others and all(type(n) is int for n in lists[0])
+
+
+def _listed(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
+    """Return ``x[index]`` as the elements that the list in it names, one behind the other.
+
+    The indices are known: no tensor of them is read.
+    """
+    result = x[tuple(slice(None) if isinstance(i, list) else i for i in index)]
+    place = next(p for p, i in enumerate(index) if isinstance(i, list))
+    behind = index[place + 1 :]
+    axis = place
+    if Ellipsis in [i for i in index[:place] if not isinstance(i, (slice, list))]:
+        axis = result.dim() - 1 - len(behind)
+    size = result.shape[axis]
+    pieces = []
+    for number in index[place]:
+        torch._check(-size <= number, lambda: "an index in brackets is out of bounds")
+        torch._check(number < size, lambda: "an index in brackets is out of bounds")
+        pieces.append(result.narrow(axis, number if number >= 0 else size + number, 1))
+    return join(pieces, axis)
 
 
 def _selected(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:

@@ -22,6 +22,7 @@ _RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.defau
 _ORDERS = (_aten.permute.default, _aten.transpose.int, _aten.t.default)
 _PRODUCTS = (_aten.mm.default, _aten.bmm.default)
 _SQUEEZES = (_aten.squeeze.dim, _aten.squeeze.dims)
+_AXES_OF_ONE = (_aten.unsqueeze.default, *_SQUEEZES)
 _MOVED = (
     *_RESHAPES,
     *_ORDERS,
@@ -98,7 +99,10 @@ def _is_movable(node: Node) -> bool:
     """Whether a node is a view of a pointwise result; the store reshapes outputs itself."""
     if node.target not in _MOVED or not _is_pointwise(node.args[0]):
         return False
-    return node.target not in _RESHAPES or not (_is_stored(node) or _is_multiplied(node))
+    if node.target not in _RESHAPES:
+        return True
+    stays = _is_stored(node) or _is_multiplied(node)
+    return not stays and _keeps_order(node.args[0])
 
 
 def _is_multiplied(node: Node) -> bool:
@@ -108,6 +112,24 @@ def _is_multiplied(node: Node) -> bool:
     """
     views = (*_RESHAPES, *_ORDERS)
     return all(u.target in _PRODUCTS or (u.target in views and _is_multiplied(u)) for u in node.users)
+
+
+def _keeps_order(value: Any) -> bool:
+    """Whether all that pointwise work reads has its elements one behind the other.
+
+    Of other views of inputs there is no reshape; of the result of the work there is one.
+    """
+    pending, seen = [value], {value}
+    while pending:
+        node = pending.pop()
+        if node.op != "call_function" or not _is_tensor(node):
+            continue
+        if node.target in _MOVED and node.target not in (*_RESHAPES, *_AXES_OF_ONE):
+            return False
+        inputs = [n for n in node.all_input_nodes if n not in seen]
+        pending += inputs
+        seen.update(inputs)
+    return True
 
 
 def _is_stored(node: Node) -> bool:

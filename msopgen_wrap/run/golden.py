@@ -11,7 +11,7 @@ from typing import Any
 from msopgen_wrap.graph.kept_tensors import meta_inputs
 from msopgen_wrap.run.chosen_places import ChosenPlaces
 from msopgen_wrap.run.conditioning import Conditioning
-from msopgen_wrap.run.index_ranges import index_uses
+from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
@@ -80,6 +80,7 @@ def make_inputs(spec: OpSpec, case: TestCase) -> dict[str, Value]:
             inputs[param.name] = [_draw(param, s, dtype, case, generator) for s in shape]
         else:
             inputs[param.name] = _draw(param, shape, dtype, case, generator)
+    sort_sequences(inputs, searched_sequences(spec, case))
     return inputs
 
 

@@ -1,7 +1,8 @@
-"""Which integer inputs of an op name elements of other tensors, and how many there are to name.
+"""Which inputs of an op name elements of other tensors, and how many there are to name.
 
 ``compute`` runs on meta tensors; what it gives to calls that index is followed back to the inputs
-through views and changes of dtype.
+through views and changes of dtype. So are the sequences that ``searchsorted`` and ``bucketize``
+search, which have to be sorted: of others PyTorch's own result follows from the way it searches.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from msopgen_wrap.torch_import import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 _INTEGERS = (torch.int32, torch.int64)
-# Words of compute that may index; without one of them nothing is run.
+# Words of compute that may index, or search; without one of them nothing is run.
 _WORDS = re.compile(r"index|gather|scatter|take|embedding|nll_loss|cross_entropy|one_hot|\[\s*\w")
+_SEARCHES = re.compile(r"searchsorted|bucketize")
 # Call -> positions of the tensor that is indexed, of the axis, and of the indices.
 _AXIS_CALLS = {
     "gather": (0, 1, 2),
@@ -73,6 +75,7 @@ class _IndexUses(TorchDispatchMode):
         self.names = names
         self.kept: list[Any] = []  # an id is that of a tensor as long as it lives
         self.uses: dict[str, IndexUse] = {}
+        self.sequences: dict[str, str] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = str(func.overloadpacket).rpartition(".")[2].rstrip("_")
@@ -91,6 +94,11 @@ class _IndexUses(TorchDispatchMode):
             self._note(args[1], args[0].shape[0])
         elif name == "take":
             self._note(args[1], args[0].numel())
+        elif name in ("searchsorted", "bucketize"):
+            sequence = self.names.get(id(args[0 if name == "searchsorted" else 1]))
+            if sequence is not None:
+                sorter = (kwargs or {}).get("sorter")
+                self.sequences[sequence] = self.names.get(id(sorter), "")
         elif name.startswith("nll_loss"):
             self._note(args[1], args[0].shape[0 if args[0].dim() == 1 else 1])
         result = func(*args, **(kwargs or {}))
@@ -128,6 +136,34 @@ def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
     ]
     if not integers or spec.compute is None or not _WORDS.search(spec.compute.text):
         return {}
+    return _uses(spec, case, [p.name for p in integers]).uses
+
+
+def searched_sequences(spec: OpSpec, case: TestCase) -> dict[str, str]:
+    """Return the inputs that have to be sorted, with the input that sorts each, "" for none."""
+    if spec.compute is None or not _SEARCHES.search(spec.compute.text):
+        return {}
+    single = [p.name for p in spec.inputs if p.kind is not ParamKind.DYNAMIC]
+    return _uses(spec, case, single).sequences
+
+
+def sort_sequences(inputs: dict[str, Any], sequences: dict[str, str]) -> None:
+    """Sort what is searched, or give its order; NaN, which has no place in it, becomes inf."""
+    for name, sorter in sequences.items():
+        row = inputs[name]
+        if row is None or not row.dim():
+            continue
+        if row.is_floating_point():
+            row = torch.where(torch.isnan(row), float("inf"), row).to(row.dtype)
+        order = row.sort(-1)
+        inputs[name] = row if sorter else order.values
+        if sorter:
+            inputs[sorter] = order.indices.to(inputs[sorter].dtype)
+
+
+def _uses(spec: OpSpec, case: TestCase, wanted: list[str]) -> _IndexUses:
+    """Run ``compute`` on meta tensors and return what was seen of some inputs."""
+    assert spec.compute is not None
     inputs: dict[str, Any] = {}
     for param in spec.inputs:
         shape, dtype = case.shapes.get(param.name), getattr(torch, param.dtypes[case.combo])
@@ -137,11 +173,11 @@ def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
             inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
         else:
             inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
-    names = {id(inputs[p.name]): p.name for p in integers if inputs[p.name] is not None}
+    names = {id(inputs[name]): name for name in wanted if inputs[name] is not None}
     uses = _IndexUses(names)
     try:
         with torch.no_grad(), uses:
             compile_compute(spec, wrap_errors=False)(inputs, dict(case.attrs))
     except (NotImplementedError, TypeError, RuntimeError, IndexError, ValueError):
         pass  # what was seen until then counts
-    return uses.uses
+    return uses

@@ -34,6 +34,7 @@ ANCHORS: dict[str, str] = {
     "aten.gather.default": "index",
     "aten.index.Tensor": "index",
     "aten.index_put.default": "index",
+    "aten.index_reduce.default": "index",
     "aten.index_select.default": "index",
     "aten.logcumsumexp.default": "scan",
     "opgen.ordered.default": "order",
@@ -43,10 +44,12 @@ ANCHORS: dict[str, str] = {
     "opgen.convolution.default": "convolution",
     "opgen.cut_convolution.default": "convolution",
     "opgen.filter_gradient.default": "convolution",
+    "opgen.take_along.default": "index",
     "opgen.transposed_convolution.default": "convolution",
     "aten.scatter.src": "index",
     "aten.scatter.value": "index",
     "aten.scatter_add.default": "index",
+    "aten.scatter_reduce.two": "index",
 }
 
 

@@ -64,6 +64,8 @@ class CallChecker(NameChecker):
             kind = self.kind(keyword.value)
             # Only the device of a tensor can be named, so nothing moves.
             harmless = keyword.arg == "device" and kind == DEVICE
+            # no element is dropped
+            harmless |= keyword.arg == "dropout_p" and _is_zero(keyword.value)
             if keyword.arg in allowed.REFUSED_KEYWORDS and not harmless:
                 self.refuse(
                     "OPG042",
@@ -202,3 +204,8 @@ def _is_infinity(node: ast.expr) -> bool:
     """Whether the node is a text that float() turns into inf or nan, a common idiom."""
     value = node.value if isinstance(node, ast.Constant) else None
     return isinstance(value, str) and value.lstrip("+-") in ("inf", "infinity", "nan")
+
+
+def _is_zero(node: ast.expr) -> bool:
+    """Whether an argument is a literal zero."""
+    return isinstance(node, ast.Constant) and type(node.value) in (int, float) and not node.value

@@ -117,6 +117,32 @@ CASES = {
         ROWS,
         [((9, 33), (5,)), ((40, 3, 7), (700,))],
     ),
+    "the largest of elements": Case(
+        "z = torch.scatter_reduce(x, -1, i, s, 'amax')",
+        "like x",
+        f"{ELEMENTS}\n  s: {{dtype: x, shape: like i}}",
+        [((9, 33), (7, 50), (7, 50)), ((40,), (700,), (700,))],
+    ),
+    "means of rows": Case(
+        "z = torch.index_reduce(x, 0, i, s, 'mean', include_self=False)",
+        "like x",
+        f"{ROWS.replace('[1, 4]', '2')}\n  s: {{dtype: x, shape: '[i[0], x[1]]'}}",
+        [((9, 33), (50,), (50, 33)), ((9, 33), (0,), (0, 33))],
+        ("index", "index", "index", "elementwise"),
+    ),
+    "sums that another pass reads": Case(
+        "z = torch.scatter_add(x, -1, i, s).relu()",
+        "like x",
+        f"{ELEMENTS}\n  s: {{dtype: x, shape: like i}}",
+        [((9, 33), (7, 50), (7, 50))],
+        ("index", "elementwise"),
+    ),
+    "elements in another shape": Case(
+        "z = x.put(i, s, accumulate=True)",
+        "like x",
+        f"{ROWS.replace('[1, 4]', '3')}\n  s: {{dtype: x, shape: like i}}",
+        [((9, 5, 33), (50,), (50,))],
+    ),
     "rows over nothing": Case(
         "z = torch.zeros_like(x).index_put((i, j), x[0, 0], accumulate=True)",
         "like x",

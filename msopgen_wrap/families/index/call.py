@@ -7,7 +7,6 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import AttrRef, Const, ScalarExpr
-from msopgen_wrap.graph.sizes import size_of
 from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
@@ -15,6 +14,10 @@ from msopgen_wrap.schedule.program import Scalar
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 
+# How a scatter joins a value to what an element has -> the instruction; a copy takes its place.
+COMBINES = {"copy": "", "add": "Add", "multiply": "Mul", "largest": "Max", "smallest": "Min"}
+# Reductions of PyTorch's calls -> how values are joined.
+_REDUCTIONS = {"sum": "add", "prod": "multiply", "amax": "largest", "amin": "smallest"}
 # Steps that leave a view one of memory, with steps forwards.
 _STEPS = {"slice", "unsqueeze", "squeeze", "permute", "select", "every", "diagonal", "reshape"}
 
@@ -32,10 +35,12 @@ class IndexCall:
         attr: the attr that gives the axis, "" where it is fixed.
         rows: whether indices stand for whole axes; otherwise there is one per element.
         wraps: whether negative indices count from the end.
-        combine: of a scatter ``copy`` or ``add``; "" of a gather.
+        combine: of a scatter one of ``COMBINES``; "" of a gather.
         values: the operand that is scattered, "" where it is a number.
         numbers: of a scatter, the numbers in place of the table and of the values.
-        sizes: of what a scatter writes to the workspace over a number.
+        sizes: those of the result where neither the output nor an operand has them: a scatter over
+            a number, a gather whose index repeats elements.
+        reshaped: of a scatter, whether the output is the result in another shape.
     """
 
     table: str
@@ -49,6 +54,7 @@ class IndexCall:
     values: str = ""
     numbers: tuple[Scalar | None, Scalar | None] = (None, None)
     sizes: tuple[ScalarExpr, ...] = ()
+    reshaped: bool = False
 
 
 @dataclass
@@ -77,17 +83,27 @@ class CallReader(Lowerer):
         self.call = replace(call, attr=dims[0]) if dims else call
         return self.call
 
+    def anchor(self) -> Node:
+        """Return the first call of the graph that moves elements by index."""
+        return anchors(self.traced.graph.nodes, "index")[0]
+
     def _result(self) -> Node:
         """Return the call behind the output; a tensor of another shape with its elements is it."""
         results = [self.traced.outputs[p.name] for p in self.spec.outputs]
-        found = anchors(self.traced.graph.nodes, "index")
         node = results[0]
         if len(results) > 1 or not isinstance(node, Node):
-            raise self.refusal(found[0], "there are several outputs")
+            raise self.refusal(self.anchor(), "there are several outputs")
         stored = self.spec.outputs[0].site is None
         while target_name(node) in IDENTITY or (stored and target_name(node) in RESHAPES):
             node = node.args[0]
         return node
+
+    def is_reshaped(self) -> bool:
+        """Whether the output is the result of the call in another shape."""
+        node: Any = self.traced.outputs[self.spec.outputs[0].name]
+        while target_name(node) in IDENTITY:
+            node = node.args[0]
+        return target_name(node) in RESHAPES
 
     def _is_axis(self, name: str, call: IndexCall) -> bool:
         value = self.traced.structural[name]
@@ -128,6 +144,11 @@ class CallReader(Lowerer):
             raise self.refusal(value, f"{what} is computed") from error
         return self.values[node]
 
+    def sizes_of(self, node: Node) -> tuple[ScalarExpr, ...]:
+        """Return the sizes of a tensor that repeats a number, or elements."""
+        rank = len(node.meta["val"].shape)
+        return tuple(self._known_size(node, axis) for axis in range(rank))
+
     def _needed(self, node: Node) -> list[Node]:
         """Return a node and what it is made of, in the order of the graph."""
         wanted, pending = {node}, [node]
@@ -137,15 +158,6 @@ class CallReader(Lowerer):
                     wanted.add(above)
                     pending.append(above)
         return [n for n in self.traced.graph.nodes if n in wanted and n not in self.values]
-
-    def sizes(self, node: Node) -> tuple[ScalarExpr, ...]:
-        """Return the sizes of a tensor of one number."""
-        for above in self._needed(node):
-            self.values[above] = self.lowered(above)
-        found = [size_of(node, axis, self.size_symbols()) for axis in range(_rank(node))]
-        if None in found:
-            raise self.refusal(node, "its sizes do not follow from those of the inputs")
-        return tuple(size for size in found if size is not None)
 
     def _name(self, view: View) -> str:
         if view not in self._names:
@@ -218,52 +230,87 @@ def _index(reader: CallReader, node: Node, reads: bool = True) -> IndexCall:
 def _gather(reader: CallReader, node: Node) -> IndexCall:
     table, dim, index = node.args[:3]
     axis, rank = _axis(table, dim)
-    if is_expanded(index) and reader.spec.outputs[0].site is not None:
-        raise reader.refusal(node, "the index repeats elements")
     indices = (reader.view(index, "the index"),)
-    return IndexCall(reader.view(table, "the tensor"), indices, axis, rank, rows=False)
+    read = reader.view(table, "the tensor")
+    repeated = is_expanded(index) and reader.spec.outputs[0].site is not None
+    sizes = reader.sizes_of(index) if repeated else ()
+    wraps = target_name(node) != "aten.gather.default"
+    return IndexCall(read, indices, axis, rank, rows=False, wraps=wraps, sizes=sizes)
 
 
 def _put(reader: CallReader, node: Node) -> IndexCall:
     """Read rows that are written: index_put, and what is decomposed to it."""
     gathered = _index(reader, node, reads=False)
-    accumulates = len(node.args) > 3 and bool(node.args[3])
-    return _scattered(reader, gathered, node.args[0], node.args[2], accumulates)
+    combine = "add" if len(node.args) > 3 and bool(node.args[3]) else "copy"
+    return _scattered(reader, gathered, node.args[0], node.args[2], combine)
+
+
+def _elements(reader: CallReader, node: Node) -> IndexCall:
+    """Read the index of a scatter that has one for each element."""
+    table, dim, index = node.args[:3]
+    axis, rank = _axis(table, dim)
+    return IndexCall("", (reader.view(index, "the index"),), axis, rank, rows=False)
 
 
 def _scatter(reader: CallReader, node: Node) -> IndexCall:
+    combine = "add" if "scatter_add" in target_name(node) else "copy"
+    return _scattered(reader, _elements(reader, node), node.args[0], node.args[3], combine)
+
+
+def _scatter_reduce(reader: CallReader, node: Node) -> IndexCall:
+    combine = _joined(reader, node)
+    return _scattered(reader, _elements(reader, node), node.args[0], node.args[3], combine)
+
+
+def _index_reduce(reader: CallReader, node: Node) -> IndexCall:
     table, dim, index, values = node.args[:4]
     axis, rank = _axis(table, dim)
-    indices = (reader.view(index, "the index"),)
-    call = IndexCall("", indices, axis, rank, rows=False)
-    return _scattered(reader, call, table, values, "scatter_add" in target_name(node))
+    call = IndexCall("", (reader.view(index, "the index"),), axis, rank)
+    return _scattered(reader, call, table, values, _joined(reader, node))
+
+
+def _joined(reader: CallReader, node: Node) -> str:
+    """Return how a reduction by index joins values; the decompositions leave those that join."""
+    if node.args[4] not in _REDUCTIONS or not node.kwargs.get("include_self", True):
+        raise OpgenError(reader.unsupported(node, f"reduce={node.args[4]!r}"))
+    return _REDUCTIONS[str(node.args[4])]
 
 
 def _scattered(
-    reader: CallReader, call: IndexCall, table: Any, values: Any, adds: bool
+    reader: CallReader, call: IndexCall, table: Any, values: Any, combine: str
 ) -> IndexCall:
-    if reader.spec.outputs[0].inplace:
-        raise OpgenError(reader.unsupported(table, "in place"))
+    output = reader.spec.outputs[0]
+    if output.inplace:
+        raise OpgenError(reader.unsupported(table, "a tensor in place"))
     below, number = reader.view_or_number(table, "the tensor")
-    if below and reader.operands[below].steps:
+    if below and (reader.operands[below].rearranged or is_expanded(table)):
         raise reader.refusal(table, "the tensor is a view")
     given, value = reader.view_or_number(values, "the values")
-    combine = "add" if adds else "copy"
-    numbers = (number, value)
-    stored = reader.spec.outputs[0].site is not None
-    sizes = reader.sizes(table) if stored and not below else ()
-    return replace(call, table=below, combine=combine, values=given, numbers=numbers, sizes=sizes)
+    reshaped = reader.is_reshaped()
+    known = below or (output.site is None and not reshaped)
+    return replace(
+        call,
+        table=below,
+        combine=combine,
+        values=given,
+        numbers=(number, value),
+        sizes=() if known else reader.sizes_of(table),
+        reshaped=reshaped,
+    )
 
 
 _READERS: dict[str, Any] = {
     "aten._unsafe_index.Tensor": _index,
     "aten._unsafe_index_put.default": _put,
     "aten.index_put.default": _put,
+    "aten.index_reduce.default": _index_reduce,
     "aten.scatter.src": _scatter,
     "aten.scatter.value": _scatter,
     "aten.scatter_add.default": _scatter,
+    "aten.scatter_reduce.two": _scatter_reduce,
     "aten.embedding.default": _embedding,
     "aten.gather.default": _gather,
+    "opgen.take_along.default": _gather,
     "aten.index.Tensor": _index,
     "aten.index_select.default": _index_select,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.families.index.call import COMBINES
 from msopgen_wrap.families.index.plan import IndexBody, IndexPlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
@@ -16,6 +17,15 @@ from msopgen_wrap.render.kernel import (
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.templating import environment, render_block
+
+# What a scatter does with the rows that items name.
+_VERBS = {
+    "copy": "writes over",
+    "add": "adds to",
+    "multiply": "multiplies",
+    "largest": "takes the largest of its values and",
+    "smallest": "takes the smallest of its values and",
+}
 
 
 def render_kernel(plan: IndexPlan, style: str) -> list[GeneratedFile]:
@@ -48,6 +58,8 @@ def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
     return {
         **entry_values(spec, style, branches),
         "call": plan.call,
+        "instruction": COMBINES.get(plan.call.combine, ""),
+        "verb": _VERBS.get(plan.call.combine, ""),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
     }
 

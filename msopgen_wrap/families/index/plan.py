@@ -88,10 +88,10 @@ def plan_index(
                 Placement(),
                 read.operands,
                 compute=compute,
+                stored_shapes={spec.outputs[0].name: StoredShape((), call.sizes)}
+                if call.sizes
+                else {},
             )
-            if call.sizes:
-                stored = StoredShape(call.sizes, call.sizes)
-                body.stored_shapes = {spec.outputs[0].name: stored}
             for combo in combos:
                 body.budgets[combo, "rows"] = budget(spec, body, call, combo)
             plan.bodies.append(body)
@@ -110,8 +110,10 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
         OpgenError: OPG204 where neither does.
     """
     found = [call, *(CallReader(spec, other, 0).read() for other in others)]
-    if len({len(c.sizes) for c in found}) > 1:
-        raise OpgenError(_other_shape(spec))
+    if any(other.sizes != call.sizes for other in found):
+        reader = CallReader(spec, others[0], 0)
+        node = reader.anchor()
+        raise reader.refusal(node, "the sizes of the tensor depend on the rank of the inputs")
     for number in (lambda c: c.axis, lambda c: c.axis - c.rank):
         numbers = set(map(number, found))
         if len(numbers) == 1 or call.attr:
@@ -124,16 +126,6 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
             "one kernel serves every rank, and counts axes from the front or from the end",
             "give the input a `rank`, or name the axis by one number",
         )
-    )
-
-
-def _other_shape(spec: OpSpec) -> Diagnostic:
-    return Diagnostic(
-        "OPG204",
-        f"what {spec.op} scatters to has other axes at other ranks of its inputs",
-        spec.compute.location if spec.compute else spec.outputs[0].location,
-        "the result goes through the workspace, and TilingFunc knows its sizes for one rank",
-        "give the input a `rank`",
     )
 
 
@@ -201,7 +193,7 @@ def _groups(spec: OpSpec, call: IndexCall, operands: dict[str, Any]) -> dict[str
 def _compute_type(sources: list[str], target: str, call: IndexCall) -> str | None:
     """Return the C++ type in which elements are computed, "" for their own; None for no way."""
     numbers = any(number is not None for number in call.numbers)
-    if set(sources) <= {target} and call.combine != "add" and not numbers:
+    if set(sources) <= {target} and call.combine in ("", "copy") and not numbers:
         return ""
     if not call.combine:
         source = sources[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.index.plan import IndexPlan
-from msopgen_wrap.graph.host_text import attr_variable
+from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
@@ -70,6 +70,7 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             **setters(style),
             **values,
             call=call,
+            sizes=[to_cpp(size) for size in call.sizes],
             index_views=[f"{name}View" for name in call.indices],
             axis=attr_variable(call.attr) if call.attr else plan.axis,
             budgets=_budgets(plan),

@@ -51,6 +51,8 @@ CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG335", "OPG336", "OPG337",
 # more than one product of matrices, convolution or attention
 CURABLE |= {"OPG370", "OPG410", "OPG420"}
 MAX_TEMPORARIES = 32
+# Families of anchors that read their operands through views: what the views are of is written.
+_VIEWERS = ("contract", "index")
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
 
@@ -137,7 +139,7 @@ class Phases:
                     self._add(plan)
                     return True
             operands = [n for n in anchor.all_input_nodes if not _is_input(n)]
-            if ANCHORS[target_name(anchor)] == "contract":  # reads its operands through views
+            if ANCHORS[target_name(anchor)] in _VIEWERS:
                 operands = [n if _is_given(n) else root(n) for n in operands]
             # The workspace would hold one number in place of a tensor filled with it.
             operands = [n for n in operands if not _is_filled(n)]

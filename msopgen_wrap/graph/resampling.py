@@ -1,0 +1,268 @@
+"""Images resampled: ``F.interpolate``, ``F.grid_sample`` and max-unpooling as gathers and scatters.
+
+What is read for an element follows from its index, or from a grid: positions are computed, whole
+parts of them are the indices of gathers, and fractions the weights of what was gathered. Axes are
+resampled one after the other, the last one last, so that whole rows move before single elements.
+Positions are float32, as in PyTorch's own kernels for float32.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from msopgen_wrap.torch_import import torch
+
+functional = torch.nn.functional
+_aten = torch.ops.aten
+
+# Of the cubic convolution, as PyTorch has it.
+_CUBIC = -0.75
+_LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+# Values of ``interpolation_mode`` and ``padding_mode`` in ATen.
+_BILINEAR, _NEAREST = 0, 1
+_ZEROS, _BORDER = 0, 1
+
+
+def _numbers(length: Any, x: Any) -> Any:
+    return torch.arange(length, dtype=torch.float32, device=x.device)
+
+
+def _along(x: Any, axis: int, values: Any) -> Any:
+    """Line up a vector with an axis of ``x``."""
+    for _ in range(x.dim() - axis - 1):
+        values = values.unsqueeze(-1)
+    return values
+
+
+# ---- interpolate ---------------------------------------------------------------------------------
+
+
+def _ratio(size: Any, length: Any, scale: Any) -> Any:
+    """Return how many elements of the input lie under one of the output."""
+    return size / length if scale is None else 1.0 / scale
+
+
+def _positions(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
+    """Return where in an axis of ``x`` the elements of the output lie."""
+    size, numbers = x.shape[axis], _numbers(length, x)
+    if corners:
+        return numbers * ((size - 1) / torch.sym_max(length - 1, 1))
+    return (numbers + 0.5) * _ratio(size, length, scale) - 0.5
+
+
+def _linear(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
+    last = x.shape[axis] - 1
+    at = torch.clamp(_positions(x, axis, length, scale, corners), min=0)
+    low = torch.clamp(at.to(torch.int32), max=last)
+    high = torch.clamp(low + 1, max=last)
+    share = _along(x, axis, torch.clamp(at - low, 0, 1))
+    before, behind = (torch.index_select(x, axis, i) for i in (low, high))
+    return before * (1 - share) + behind * share
+
+
+def _cubic_weights(t: Any) -> list[Any]:
+    def near(d: Any) -> Any:
+        return ((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1
+
+    def far(d: Any) -> Any:
+        return ((_CUBIC * d - 5 * _CUBIC) * d + 8 * _CUBIC) * d - 4 * _CUBIC
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _cubic(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
+    last = x.shape[axis] - 1
+    at = _positions(x, axis, length, scale, corners)
+    low = torch.floor(at)
+    weights = _cubic_weights(torch.clamp(at - low, 0, 1))
+    whole = low.to(torch.int32)
+    terms = []
+    for step, weight in zip(range(-1, 3), weights, strict=True):
+        taken = torch.clamp(torch.clamp(whole + step, min=0), max=last)
+        terms.append(torch.index_select(x, axis, taken) * _along(x, axis, weight))
+    return functools.reduce(torch.add, terms)
+
+
+def _nearest(x: Any, lengths: list[Any], scales: list[Any], exact: bool) -> Any:
+    """Return elements of the input, by one gather for all axes."""
+    first = x.dim() - len(lengths)
+    indices = []
+    for axis, (length, scale) in enumerate(zip(lengths, scales, strict=True), first):
+        size = x.shape[axis]
+        at = (_numbers(length, x) + (0.5 if exact else 0.0)) * _ratio(size, length, scale)
+        index = torch.clamp(at.to(torch.int32), max=size - 1)
+        indices.append(_along(x, axis, index))
+    return _aten.index(x, [None] * first + indices)
+
+
+def _lengths(x: Any, size: Any, scale_factor: Any) -> tuple[list[Any], list[Any]]:
+    """Return the sizes of the output and the scales that were given, one of each per axis."""
+    axes = x.dim() - 2
+    if size is not None:
+        listed = list(size) if isinstance(size, (list, tuple)) else [size] * axes
+        return listed, [None] * axes
+    several = isinstance(scale_factor, (list, tuple))
+    scales = list(scale_factor) if several else [scale_factor] * axes
+    return [_whole(n * s) for n, s in zip(x.shape[2:], scales, strict=True)], scales
+
+
+def _whole(number: Any) -> Any:
+    return torch.sym_int(number)
+
+
+def interpolate_functions(pools: Mapping[Any, Callable[..., Any]]) -> dict[Any, Any]:
+    """Return PyTorch's functions that resize images, each with what tracing calls in its place.
+
+    Args:
+        pools: what tracing calls in place of pools; ``area`` is an average of them.
+    """
+
+    def interpolate(
+        input: Any,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+        antialias: bool = False,
+    ) -> Any:
+        x, axes = input, input.dim() - 2
+        given = (size is None) != (scale_factor is None)
+        listed = size if size is not None else scale_factor
+        fits = not isinstance(listed, (list, tuple)) or len(listed) == axes
+        if antialias or not given or not fits or axes not in (1, 2, 3):
+            return NotImplemented
+        lengths, scales = _lengths(x, size, scale_factor)
+        if recompute_scale_factor:
+            scales = [None] * axes
+        if mode == "area":
+            pool = getattr(functional, f"adaptive_avg_pool{axes}d")
+            return pools.get(pool, pool)(x, lengths)
+        if mode in ("nearest", "nearest-exact") and align_corners is None:
+            return _nearest(x, lengths, scales, mode != "nearest")
+        one = _cubic if mode == "bicubic" and axes == 2 else _linear
+        if not x.is_floating_point() or (one is _linear and _LINEAR.get(mode) != axes):
+            return NotImplemented
+        for axis, (length, scale) in enumerate(zip(lengths, scales, strict=True), 2):
+            x = one(x, axis, length, scale, bool(align_corners))
+        return x
+
+    def upsample(
+        input: Any,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+    ) -> Any:
+        return interpolate(input, size, scale_factor, mode, align_corners)
+
+    def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+        return interpolate(input, size, scale_factor)
+
+    def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:
+        return interpolate(input, size, scale_factor, "bilinear", True)
+
+    return {
+        functional.interpolate: interpolate,
+        functional.upsample: upsample,
+        functional.upsample_nearest: upsample_nearest,
+        functional.upsample_bilinear: upsample_bilinear,
+    }
+
+
+# ---- grid_sample ---------------------------------------------------------------------------------
+
+
+def _unnormalised(at: Any, size: Any, corners: bool) -> Any:
+    return (at + 1) * ((size - 1) / 2) if corners else ((at + 1) * size - 1) / 2
+
+
+def _reflected(at: Any, size: Any, corners: bool) -> Any:
+    """Return positions turned back at the borders until they lie within an axis."""
+    low = 0.0 if corners else -0.5
+    span = size - 1 if corners else size
+    if corners:
+        # an axis of one element has nothing to turn back in
+        span = torch.sym_max(span, 1)
+    off = torch.abs(at - low)
+    extra, flips = torch.fmod(off, span), torch.floor(off / span)
+    odd = torch.remainder(flips, 2) > 0
+    return torch.where(odd, span - extra, extra) + low
+
+
+def _sample_positions(grid: Any, sizes: list[Any], padding: int, corners: bool) -> list[Any]:
+    """Return where in each axis of the input (the last one first in ``grid``) samples lie."""
+    found = []
+    for axis, size in enumerate(sizes):
+        at = grid.select(-1, len(sizes) - 1 - axis)
+        at = _unnormalised(at, size, corners)
+        if padding not in (_ZEROS, _BORDER):
+            at = _reflected(at, size, corners)
+        if padding != _ZEROS:
+            at = torch.clamp(torch.clamp(at, min=0), max=size - 1)
+        found.append(at)
+    return found
+
+
+def _taken(x: Any, at: list[Any]) -> Any:
+    """Return the elements of ``x`` at whole positions, 0 for those outside of it."""
+    sizes = list(x.shape[2:])
+    inside = [(p >= 0) & (p <= size - 1) for p, size in zip(at, sizes, strict=True)]
+    index: Any = None
+    for p, size in zip(at, sizes, strict=True):
+        whole = torch.clamp(torch.clamp(p, min=0), max=size - 1).to(torch.int32)
+        # of 64 bits, so that the tiling function checks that 32 hold all of them
+        whole = torch.clamp(whole.to(torch.int64), 0, size - 1)
+        index = whole if index is None else index * size + whole
+    flat = x.reshape(x.shape[0], x.shape[1], math.prod(sizes))
+    count = math.prod(index.shape[1:])
+    shape = (x.shape[0], x.shape[1], count)
+    lined = index.reshape(index.shape[0], count).unsqueeze(1).expand(shape)
+    values = torch.gather(flat, 2, lined).reshape(*shape[:2], *index.shape[1:])
+    return torch.where(functools.reduce(torch.logical_and, inside).unsqueeze(1), values, 0)
+
+
+def _grid_sampler(x: Any, grid: Any, mode: int, padding: int, corners: bool) -> Any:
+    if mode not in (_BILINEAR, _NEAREST):
+        return NotImplemented
+    at = _sample_positions(grid, list(x.shape[2:]), padding, corners)
+    if mode == _NEAREST:
+        return _taken(x, [torch.round(p) for p in at])
+    low = [torch.floor(p) for p in at]
+    terms = []
+    for corner in itertools.product((0, 1), repeat=len(at)):
+        shares = [
+            p - f if step else (f + 1) - p for p, f, step in zip(at, low, corner, strict=True)
+        ]
+        weight = functools.reduce(torch.mul, shares).unsqueeze(1)
+        places = [f + step if step else f for f, step in zip(low, corner, strict=True)]
+        terms.append(_taken(x, places) * weight)
+    return functools.reduce(torch.add, terms)
+
+
+# ---- max_unpool ----------------------------------------------------------------------------------
+
+
+def _unpool(axes: int) -> Callable[..., Any]:
+    def decomposition(x: Any, indices: Any, output_size: Any, *_: Any) -> Any:
+        planes = list(x.shape[:-axes])
+        flat = [*planes, math.prod(x.shape[-axes:])]
+        below = x.new_zeros([*planes, math.prod(output_size)])
+        placed = torch.scatter(below, -1, indices.reshape(flat), x.reshape(flat))
+        return placed.reshape([*planes, *output_size])
+
+    return decomposition
+
+
+def resampling_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return the table entries of samples by a grid, and of max-unpooling."""
+    return {
+        _aten.grid_sampler_2d.default: _grid_sampler,
+        _aten.grid_sampler_3d.default: _grid_sampler,
+        _aten.max_unpool2d.default: _unpool(2),
+        _aten.max_unpool3d.default: _unpool(3),
+    }
