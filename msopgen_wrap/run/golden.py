@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.graph.kept_tensors import meta_inputs
+from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.chosen_places import ChosenPlaces
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
-from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -167,9 +167,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
             stepped = {}
             if case.values != "normal":
                 # where PyTorch adds up inside of a derivative, the kernel's formula shows the sums
-                formulas = (
-                    Composites(True) if spec.differentiated else contextlib.nullcontext()
-                )
+                formulas = Composites(True) if spec.differentiated else contextlib.nullcontext()
                 with KernelSteps(), formulas:
                     stepped = function(tree_map(_float_copy, inputs), attrs)
     except (RuntimeError, IndexError, ValueError) as error:

@@ -7,11 +7,9 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings
-from msopgen_wrap.spec.gradient import PREFIX
 from msopgen_wrap.spec.model import (
     DimSlice,
     ParamKind,
-    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeRule,
