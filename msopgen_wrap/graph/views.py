@@ -107,7 +107,9 @@ def _is_multiplied(node: Node) -> bool:
     The source has axes that mean the same at every rank.
     """
     views = (*_RESHAPES, *_ORDERS)
-    return all(u.target in _PRODUCTS or (u.target in views and _is_multiplied(u)) for u in node.users)
+    return all(
+        u.target in _PRODUCTS or (u.target in views and _is_multiplied(u)) for u in node.users
+    )
 
 
 def _is_stored(node: Node) -> bool:

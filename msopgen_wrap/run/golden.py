@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses
 from msopgen_wrap.run.op_case import TestCase
-from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -162,9 +162,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
             stepped = {}
             if case.values != "normal":
                 # where PyTorch adds up inside of a derivative, the kernel's formula shows the sums
-                formulas = (
-                    Composites(True) if spec.differentiated else contextlib.nullcontext()
-                )
+                formulas = Composites(True) if spec.differentiated else contextlib.nullcontext()
                 with KernelSteps(), formulas:
                     stepped = function(tree_map(_float_copy, inputs), attrs)
     except (RuntimeError, IndexError, ValueError) as error:

@@ -25,6 +25,7 @@ from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
 
+
 def _cut_length(view: Any, axis: int) -> ScalarExpr | None:
     """Return the length that a slice gave an axis of a view; None where no slice did.
 

@@ -7,11 +7,9 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings
-from msopgen_wrap.spec.gradient import PREFIX
 from msopgen_wrap.spec.model import (
     DimSlice,
     ParamKind,
-    ShapeChoice,
     ShapeLike,
     ShapeList,
     ShapeRule,
@@ -205,13 +203,8 @@ def resolve_shapes(
     outputs: list[RawParam],
     attrs: dict[str, str],
     findings: Findings,
-    differentiated: bool = False,
 ) -> None:
-    """Parse every shape rule; outputs without one get ``like`` their input where that is clear.
-
-    Args:
-        differentiated: the op is that of gradients (``gradient_of``).
-    """
+    """Parse every shape rule; outputs without one get ``like`` their input where that is clear."""
     lists = frozenset(r.param.name for r in inputs if r.param.kind is ParamKind.DYNAMIC)
     earlier: list[str] = []
     for raw in inputs:
