@@ -53,7 +53,7 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
         return
     for shapes in other_shapes(spec, traced.shapes, base):
         if not _agrees(spec, traced, module, function, shapes, base):
-            raise OpgenError(_sizes_matter(spec, shapes))
+            raise OpgenError(_sizes_matter(spec, traced, shapes))
 
 
 def structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
@@ -212,13 +212,41 @@ def _graph_differs(spec: OpSpec) -> Diagnostic:
     )
 
 
-def _sizes_matter(spec: OpSpec, shapes: dict[str, Any]) -> Diagnostic:
+def _sizes_matter(spec: OpSpec, traced: Any, shapes: dict[str, Any]) -> Diagnostic:
     assert spec.compute is not None
     text = ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
+    fix = "give input `rank`/`shape` rules, or write it without the dependence on sizes"
+    if rules := _missing_rules(spec, traced):
+        fix = f"say which sizes are the same, as the sample has them: {rules}"
     return Diagnostic(
         "OPG203",
         f"the sizes of the inputs of {spec.op} decide which operations compute runs",
         spec.compute.location,
         f"its graph does not hold for the shapes {text}; one kernel serves every size",
-        "give input `rank`/`shape` rules, or write it without the dependence on sizes",
+        fix,
     )
+
+
+def _missing_rules(spec: OpSpec, traced: Any) -> str:
+    """Return rules for inputs of any shape whose sizes the trace took for those of others.
+
+    PyTorch broadcasts an axis of size 1, so these need not be the same without a rule.
+    """
+    sizes = {
+        traced.inputs[node.name]: node.meta["val"].shape
+        for node in traced.graph.nodes
+        if node.op == "placeholder" and node.name in traced.inputs
+    }
+    known: dict[Any, str] = {}
+    rules = []
+    for name, shape in sizes.items():
+        names = [known.get(getattr(s, "node", None) and s.node.expr, "") for s in shape]
+        param = spec.param(name)
+        if param.shape is None and param.min_rank == param.max_rank and names and all(names):
+            rules.append(f"`{name}: {{shape: [{', '.join(names)}]}}`")
+        for axis, size in enumerate(shape):
+            from_end = param.min_rank != param.max_rank
+            place = axis - len(shape) if from_end else axis
+            if isinstance(size, torch.SymInt):
+                known.setdefault(size.node.expr, f"{name}[{place}]")
+    return ", ".join(rules)

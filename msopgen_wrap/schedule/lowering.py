@@ -212,11 +212,27 @@ class Lowerer(SizeReader):
             return value
         if isinstance(value, View) and not value.rearranged and not is_expanded(source):
             sizes = [self.scalar_expr(s) for s in node.args[1]]  # type: ignore[union-attr]
-            return replace(value, rank=len(sizes), steps=(*value.steps, reshape_step(sizes)))
+            step = self._step_to(node, sizes)
+            return replace(value, rank=len(sizes), steps=(*value.steps, step))
         if isinstance(value, Reshaped):
             return value
         rank = len(source.meta["val"].shape)
         return Reshaped(node, source, tuple(self._known_size(source, axis) for axis in range(rank)))
+
+    def _step_to(self, node: Node, sizes: list[ScalarExpr]) -> Step:
+        """Return the step to the shape of a reshape.
+
+        Where all ranks are fixed every size is said: of an empty tensor none follows from the rest.
+        """
+        given = [p for p in self.spec.inputs if p.shape is None and p.site is None]
+        if any(p.min_rank < p.max_rank for p in given):
+            return reshape_step(sizes)
+        known = [
+            self._size_of(node, axis) if size == Const(-1) else size
+            for axis, size in enumerate(sizes)
+        ]
+        every = tuple(size for size in known if size is not None)
+        return Step("reshape", shape=every) if len(every) == len(known) else reshape_step(sizes)
 
     def _output_value(self, name: str, result: Any) -> Any:
         """Return what an output stores; where it is reshaped, note the shape it is stored in."""
@@ -229,7 +245,7 @@ class Lowerer(SizeReader):
             own = tuple(self._known_size(result, a) for a in range(rank))
             self.stored_shapes[name] = StoredShape(value.sizes, own)
             return value.value
-        step = reshape_step(value.sizes)
+        step = self._step_to(value.node, list(value.sizes))
         self.output_views[name] = View(name, len(value.sizes), (step,))
         return value.value
 

@@ -64,8 +64,7 @@ class SpecBuilder:
         attr_types = {a.name: a.type for a in attrs}
         # Parameters whose dtypes failed stay, so that their names do not look undefined below.
         resolve_dtypes([*inputs, *outputs], attr_types, self.findings)
-        differentiated = self.root.get("gradient_of") is not None
-        resolve_shapes(inputs, outputs, attr_types, self.findings, differentiated)
+        resolve_shapes(inputs, outputs, attr_types, self.findings)
         socs = self.socs()
         compute, forward = self.code("compute"), self.code("gradient_of")
         spec = OpSpec(

@@ -172,7 +172,8 @@ def gradient_problem(spec: OpSpec) -> tuple[str, str]:
         every = listed([p.name for p in spec.inputs if p.shape is None])
         return (
             f"inputs {every} have any shape, so the shapes of their gradients are not known",
-            f"say how they relate: 'shape: like {spec.inputs[0].name}', an output "
+            f"say how they relate: 'shape: like {spec.inputs[0].name}', sizes such as "
+            f"'shape: [{spec.inputs[0].name}[-1]]' for '{loose[-1]}', an output "
             f"'broadcast({spec.inputs[0].name}, {loose[-1]})', or a case with shapes that cannot "
             "be broadcast, if no call may broadcast them",
         )

@@ -13,7 +13,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec.asked_gradients import asking_attr
 from msopgen_wrap.spec.builder import SpecBuilder
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.gradient import gradient_name, gradient_text, not_a_kernel
+from msopgen_wrap.spec.gradient import REFERENCE, gradient_name, gradient_text, not_a_kernel
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.python_file import python_target, read_python
 from msopgen_wrap.spec.reader import Reader
@@ -319,5 +319,6 @@ def gradient_spec(spec: OpSpec, *, choosing: bool = True) -> OpSpec:
     if result.spec is None:
         problem = next(d for d in result.diagnostics if d.severity == "error")
         why = f"the op of the gradients cannot be written: {problem.what}"
-        raise OpgenError(not_a_kernel(spec, why))
+        fix = f"{problem.fix}; or {REFERENCE}" if problem.fix else REFERENCE
+        raise OpgenError(not_a_kernel(spec, why, fix))
     return result.spec

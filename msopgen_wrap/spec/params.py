@@ -203,13 +203,8 @@ def resolve_shapes(
     outputs: list[RawParam],
     attrs: dict[str, str],
     findings: Findings,
-    differentiated: bool = False,
 ) -> None:
-    """Parse every shape rule; outputs without one get ``like`` their input where that is clear.
-
-    Args:
-        differentiated: the op is that of gradients (``gradient_of``).
-    """
+    """Parse every shape rule; outputs without one get ``like`` their input where that is clear."""
     lists = frozenset(r.param.name for r in inputs if r.param.kind is ParamKind.DYNAMIC)
     earlier: list[str] = []
     for raw in inputs:

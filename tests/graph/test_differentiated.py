@@ -202,6 +202,34 @@ def test_an_argument_without_a_derivative_is_named_with_the_cure() -> None:
     plan_op(gradient("F.soft_margin_loss(x, t.detach())", "[]", target))
 
 
+def test_a_rule_that_an_input_lacks_is_shown() -> None:
+    text = (
+        "op: Biased\ninputs:\n  x: {dtype: float32, rank: 2}\n  w: {dtype: x, rank: 2}\n"
+        "  b: {dtype: x, rank: 1}\noutputs:\n  y: {dtype: x, shape: '[x[0], w[0]]'}\n"
+        "compute: torch.tanh(F.linear(x, w, b)) * x.shape[0]\nbackward: kernel\n"
+        "cases:\n  - {x: [5, 7], w: [3, 7], b: [3]}\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    with pytest.raises(OpgenError) as raised:
+        traced(gradient_spec(spec))
+    problem = raised.value.diagnostics[0]
+    assert problem.code == "OPG203" and "`b: {shape: [w[0]]}`" in problem.fix
+
+
+def test_an_output_whose_gradient_has_the_name_of_anothers_is_to_be_renamed() -> None:
+    with pytest.raises(OpgenError) as raised:
+        text = (
+            "op: Named\ninputs:\n  x: {dtype: float32}\n  t: {dtype: x, shape: like x}\n"
+            "outputs:\n  x_out: {dtype: x, shape: like x}\n"
+            "compute: torch.sin(x) * t\nbackward: kernel\n"
+        )
+        spec = parse_spec(text, "op.yaml").spec
+        assert spec is not None
+        gradient_spec(spec)
+    assert "rename" in raised.value.diagnostics[0].fix
+
+
 def test_an_attr_that_takes_the_reductions_away_is_refused() -> None:
     text = (
         "op: Repeated\ninputs:\n  x: {dtype: float32, rank: 2}\n"
