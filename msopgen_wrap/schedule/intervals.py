@@ -191,7 +191,6 @@ class Intervals:
             return first
         return None
 
-
     def _narrowed(
         self, bounds: Interval | None, value: Any, condition: Any, *, holds: bool
     ) -> Interval | None:
