@@ -197,6 +197,8 @@ def _check_shapes(
             what = f"shape of {'input' if is_input else 'output'} '{param.name}': {error}"
             findings.error("OPG056", what, node.location, why=f"rule: {param.shape_text}")
             continue
+        if param.kind is ParamKind.DYNAMIC and not isinstance(expected, list):
+            expected = [expected] * len(shapes.get(param.name) or ())  # the rule of each tensor
         if is_input and shapes[param.name] != expected:
             key = node.key(param.name)
             findings.error(
