@@ -306,7 +306,8 @@ def _cut_on_cpu(
     made = _aten.convolution.default(
         x, filters, None, stride, padding, dilation, False, zeros, groups
     )
-    return made[(..., *(slice(0, size) for size in sizes))]
+    kept = (..., *(slice(0, size) for size in sizes))
+    return made[kept]
 
 
 def _filter_meta(
@@ -336,7 +337,8 @@ def _filter_on_cpu(
     made = _aten.convolution.default(
         joined, filters, None, dilation, padding, stride, False, zeros, groups
     )
-    return made.transpose(0, 1)[(..., *(slice(0, size) for size in sizes))]
+    kept = (..., *(slice(0, size) for size in sizes))
+    return made.transpose(0, 1)[kept]
 
 
 _LIBRARY.impl("convolution", _plain_meta, "Meta")
