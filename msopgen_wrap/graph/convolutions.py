@@ -26,8 +26,8 @@ _LIBRARY.define(
     "SymInt[] dilation, SymInt[] output_padding, SymInt groups) -> Tensor"
 )
 _LIBRARY.define(
-    "convolution(Tensor x, Tensor weight, SymInt[] stride, SymInt[] padding, SymInt[] dilation, "
-    "bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"
+    "convolution(Tensor x, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"
 )
 _LIBRARY.define(
     "cut_convolution(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
@@ -126,7 +126,7 @@ _LIBRARY.impl("transposed_convolution", _on_cpu, "CPU")
 
 
 def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -> tuple[Any, ...]:
-    """Return the gradients of ``opgen::convolution`` by its input and by its filters.
+    """Return the gradients of ``opgen::convolution`` by its input, its filters and its bias.
 
     Args:
         gradient: (images, channels of the result, one to three spatial axes).
@@ -135,9 +135,9 @@ def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -
             of the result per group, window).
         asked: of which arguments the gradient is wanted.
     """
-    x, weight, stride, padding, dilation, transposed, _, groups = arguments
+    x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
     axes = range(x.dim() - 2)
-    by_input = by_filters = None
+    by_input = by_filters = by_bias = None
     if asked[0] and transposed:
         by_input = torch.ops.opgen.cut_convolution(
             gradient, weight, stride, padding, dilation, list(x.shape[2:]), groups
@@ -162,7 +162,9 @@ def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -
             list(weight.shape[2:]),
             groups,
         )
-    return by_input, by_filters, *[None] * 6
+    if bias is not None and asked[2]:
+        by_bias = gradient.sum([0, *(2 + i for i in axes)])
+    return by_input, by_filters, by_bias, *[None] * 6
 
 
 def convolution_functions() -> dict[Any, Callable[..., Any]]:
@@ -192,8 +194,8 @@ def _plain(axes: int) -> Callable[..., Any]:
         if isinstance(padding, str) or input.dim() != axes + 2:
             return NotImplemented
         numbers = [_each(n, axes) for n in (stride, padding, dilation)]
-        made = torch.ops.opgen.convolution(input, weight, *numbers, False, [0] * axes, groups)
-        return made if bias is None else made + _by_channel(made, bias)
+        zeros = [0] * axes
+        return torch.ops.opgen.convolution(input, weight, bias, *numbers, False, zeros, groups)
 
     return call
 
@@ -216,8 +218,7 @@ def _turned(axes: int) -> Callable[..., Any]:
             return NotImplemented
         numbers = [_each(n, axes) for n in (stride, padding, dilation)]
         more = _each(output_padding, axes)
-        made = torch.ops.opgen.convolution(input, weight, *numbers, True, more, groups)
-        return made if bias is None else made + _by_channel(made, bias)
+        return torch.ops.opgen.convolution(input, weight, bias, *numbers, True, more, groups)
 
     return call
 
@@ -230,6 +231,7 @@ def _by_channel(x: Any, bias: Any) -> Any:
 def decomposed_convolution(
     x: Any,
     weight: Any,
+    bias: Any,
     stride: Any,
     padding: Any,
     dilation: Any,
@@ -237,15 +239,21 @@ def decomposed_convolution(
     output_padding: Any,
     groups: Any,
 ) -> Any:
-    """Turn the filters of a transposed ``opgen::convolution``: its entry in the table."""
-    if not transposed:
+    """Add the bias apart, and turn the filters of a transposed ``opgen::convolution``."""
+    numbers = (stride, padding, dilation)
+    if transposed:
+        made = transposed_convolution(x, weight, *numbers, output_padding, groups)
+    elif bias is None:
         return NotImplemented
-    return transposed_convolution(x, weight, stride, padding, dilation, output_padding, groups)
+    else:
+        made = torch.ops.opgen.convolution(x, weight, None, *numbers, False, output_padding, groups)
+    return made if bias is None else made + _by_channel(made, bias)
 
 
 def _plain_meta(
     x: Any,
     weight: Any,
+    bias: Any,
     stride: Any,
     padding: Any,
     dilation: Any,
@@ -266,6 +274,7 @@ def _plain_meta(
 def _plain_on_cpu(
     x: Any,
     weight: Any,
+    bias: Any,
     stride: Any,
     padding: Any,
     dilation: Any,
@@ -274,7 +283,7 @@ def _plain_on_cpu(
     groups: int,
 ) -> Any:
     return _aten.convolution.default(
-        x, weight, None, stride, padding, dilation, transposed, output_padding, groups
+        x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
 
 
@@ -297,7 +306,8 @@ def _cut_on_cpu(
     made = _aten.convolution.default(
         x, filters, None, stride, padding, dilation, False, zeros, groups
     )
-    return made[(..., *(slice(0, size) for size in sizes))]
+    kept = (..., *(slice(0, size) for size in sizes))
+    return made[kept]
 
 
 def _filter_meta(
@@ -327,7 +337,8 @@ def _filter_on_cpu(
     made = _aten.convolution.default(
         joined, filters, None, dilation, padding, stride, False, zeros, groups
     )
-    return made.transpose(0, 1)[(..., *(slice(0, size) for size in sizes))]
+    kept = (..., *(slice(0, size) for size in sizes))
+    return made.transpose(0, 1)[kept]
 
 
 _LIBRARY.impl("convolution", _plain_meta, "Meta")

@@ -13,7 +13,7 @@ from typing import Any
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
-_SIZE: Any = torch.ops.aten.sym_size.int
+_SIZE = torch.ops.aten.sym_size.int
 
 _LIBRARY = torch.library.Library("opgen", "FRAGMENT")
 _LIBRARY.define("given_shape(Tensor x, SymInt[] sizes) -> Tensor")
@@ -45,7 +45,8 @@ def use_given_shapes(graph: Graph) -> None:
 
 def _take_size(graph: Graph, source: Any, axis: int, size: Any) -> None:
     """Let the users of a size of a computed tensor read that of an input instead."""
-    if getattr(size, "target", None) is not _SIZE or size.args[0].op == "placeholder":
+    target: Any = getattr(size, "target", None)
+    if target is not _SIZE or size.args[0].op == "placeholder":
         return
     first = next(n for n in graph.nodes if n.op != "placeholder")
     with graph.inserting_before(first):

@@ -181,8 +181,8 @@ class SymbolEnv(ShapeEnv):
         known = self._maybe_evaluate_static(expr)
         if known is not None:
             return known
-        if isinstance(expr, sympy.Ge) and expr.rhs == 0 and expr.lhs in self._sizes:
-            return sympy.true
+        if isinstance(expr, (sympy.Ge, sympy.Lt)) and expr.rhs == 0 and expr.lhs in self._sizes:
+            return sympy.true if isinstance(expr, sympy.Ge) else sympy.false
         if names and self.structural.issuperset(names) and sym_node.hint is not None:
             for name in names:
                 self.numbers.setdefault(name, set()).update(_numbers(expr))

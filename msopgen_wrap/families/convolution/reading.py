@@ -95,9 +95,7 @@ class ConvolutionReader(Lowerer):
         read = _OWN.get(target_name(node), "Read")
         more: Any = []
         bias = None
-        if target_name(node) == "opgen.convolution.default":
-            image, filters, strides, paddings, dilations, _, _, groups = node.args
-        elif target_name(node) in _OWN:
+        if target_name(node) in _OWN:
             image, filters, strides, paddings, dilations, more, groups = node.args
         else:
             image, filters, bias, strides, paddings, dilations, _, _, groups = node.args
