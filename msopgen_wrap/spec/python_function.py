@@ -25,7 +25,10 @@ from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence, parse_
 from msopgen_wrap.spec.yaml_text import spec_yaml
 
 # Arguments of the decorator; ``name`` is the key ``op`` of a spec.
-ARGUMENTS = ("name", "doc", "kernel", "tiling", "backward", "tolerance", "soc", "cases", "version")
+ARGUMENTS = (
+    *("name", "doc", "kernel", "tiling", "backward", "save", "deterministic"),
+    *("tolerance", "soc", "cases", "version"),
+)
 _DTYPES = re.compile(r"\s*[A-Za-z_]\w*\s*(,\s*[A-Za-z_]\w*\s*)*")
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*")
 Entry = tuple[Scalar, Node]
