@@ -135,6 +135,7 @@ def op(
     tiling: str | None = None,
     backward: str | Mapping[str, str] | None = None,
     save: str | Sequence[str] | None = None,
+    deterministic: bool | None = None,
     tolerance: float | str | Mapping[str, Any] | None = None,
     soc: str | Sequence[str] | None = None,
     cases: Sequence[Mapping[str, Any]] | None = None,
@@ -151,7 +152,8 @@ def op(function: Callable[..., Any] | None = None, /, **keys: Any) -> Any:
 
     Args:
         name: op type in CamelCase; by default from the function's name.
-        doc, kernel, tiling, backward, save, tolerance, soc, cases, version: keys of a spec.
+        doc, kernel, tiling, backward, save, deterministic: keys of a spec.
+        tolerance, soc, cases, version: keys of a spec.
 
     Raises:
         FunctionError: with everything that is wrong, each with its place in the file.

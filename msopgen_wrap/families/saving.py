@@ -26,7 +26,7 @@ from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.gradient import FLOATS, gradient_inputs
 from msopgen_wrap.spec.loader import gradient_spec
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.saved_outputs import saveable_outputs
 from msopgen_wrap.spec.shapes import evaluate
 from msopgen_wrap.torch_import import torch
@@ -171,7 +171,7 @@ def _alternative(spec: OpSpec, call: _Call) -> Alternative | None:
     from msopgen_wrap.families.planner import plan_op
 
     try:
-        derived = _narrowed(gradient_spec(spec, choosing=False), spec, call.combo)
+        derived = _narrowed(gradient_spec(spec, choosing=False), spec, call)
         plan = plan_op(derived)
     except OpgenError:
         return None
@@ -186,19 +186,29 @@ def _alternative(spec: OpSpec, call: _Call) -> Alternative | None:
     return replace(found, saved=_kept(spec, call, found))
 
 
-def _narrowed(derived: OpSpec, spec: OpSpec, combo: int) -> OpSpec:
-    """Return the op of the gradients for one combination of dtypes: one plan says enough."""
-    wanted = [p.dtypes[combo] for p in spec.inputs]
+def _narrowed(derived: OpSpec, spec: OpSpec, call: _Call) -> OpSpec:
+    """Return the op of the gradients for the dtypes and ranks of a call: its plan says enough.
+
+    A proof that the kernel serves other ranks would take most of the time.
+    """
+    wanted = [p.dtypes[call.combo] for p in spec.inputs]
     own = [derived.param(p.name).dtypes for p in spec.inputs]
     place = next((i for i, row in enumerate(zip(*own, strict=True)) if list(row) == wanted), 0)
 
-    def narrow(params: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(replace(p, dtypes=(p.dtypes[place],)) for p in params)
+    def narrow(params: tuple[TensorParam, ...]) -> tuple[TensorParam, ...]:
+        return tuple(_with_rank(replace(p, dtypes=(p.dtypes[place],)), call) for p in params)
 
     cases = tuple(replace(c, dtypes=None) for c in derived.cases if c.dtypes in (None, (place,)))
     return replace(
         derived, inputs=narrow(derived.inputs), outputs=narrow(derived.outputs), cases=cases
     )
+
+
+def _with_rank(param: TensorParam, call: _Call) -> TensorParam:
+    shape = call.shapes.get(param.name)
+    if param.shape is not None or param.kind is ParamKind.DYNAMIC or shape is None:
+        return param
+    return replace(param, min_rank=len(shape), max_rank=len(shape))
 
 
 def _kept(spec: OpSpec, call: _Call, alternative: Alternative) -> int:
