@@ -97,6 +97,9 @@ class Chain:
                 if not self.reduces:
                     return "its result is not the broadcast of its inputs"
                 return "the shape of its result follows no simple rule"
+        # A kernel of pointwise work has one size of loop: results of fewer inputs may be smaller.
+        if not self.reduces and len({self.result_shape(node) for node in self.results}) > 1:
+            return "its results are broadcasts of different inputs"
         if self.reduces and any(self.input_shape(n) is None for n in self.ordered_inputs[1:]):
             return "its inputs are broadcast in more than one way"
         return ""

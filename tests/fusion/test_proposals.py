@@ -168,6 +168,11 @@ def rotated(x: Any) -> Any:
     return x * angle.cos() + (x + 1) * angle.sin()
 
 
+def turned(x: Any, angle: Any) -> Any:
+    cos, sin = angle.cos(), angle.sin()
+    return x * cos + (x + 1) * sin, cos, sin
+
+
 # function, shape of its input, results of the ops, what their specs say
 CHAINS = [
     (over_channels, (4, 6, 8), [1], "torch.mean(x1, -2, keepdim=True)"),
@@ -176,6 +181,7 @@ CHAINS = [
     (with_mean, (4, 6, 8), [2], 'shape: "[*x1[:-1], 1]"'),
     (lambda x: with_residual(x, ROW), (4, 6, 8), [2], "y2 = torch.tanh"),
     (rotated, (4, 6), [1], "tolerance: {y: mixed}"),
+    (lambda x: turned(x, ROW), (4, 6, 8), [1], 'shape: "broadcast('),
 ]
 
 

@@ -167,6 +167,12 @@ assert "drop=['where']" in error("others::place", "custom")
 assert "has no argument angle" in error("others::warp", "custom", drop=["angle"])
 assert "cannot hold other ops" in error("others::warp", "")
 assert "is of this package" in error(ops.blend, "custom")
+assert "holds its own ops" in error("others::warp", {VENDOR!r})
+assert "such as 'custom'" in error("others::warp", 3)
+assert "separate names" in error("others::warp", "a b")
+assert "type is a name" in error("others::warp", "custom", "Warp it")
+assert "the name pads" in error("others::warp", "custom", rename={{"mode": "pads"}})
+assert error("others::nothing", "custom").startswith("OPG544: ")
 """,
     )
 

@@ -160,13 +160,16 @@ class Exporter(TorchScriptExport):
             The key of its nodes, ``domain::version::Type``.
 
         Raises:
-            ValueError: there is no such op, it works in place, or an argument has no form in ONNX.
+            ValueError: OPG544: there is no such op, it works in place, an argument has no form in
+                ONNX, or a name cannot be that of a node.
         """
-        if not domain or domain == "ai.onnx":
-            raise ValueError(f"domain={domain!r}: that of ONNX itself cannot hold other ops")
-        op = onnx_foreign.foreign_op(target, domain, op_type, version, rename or {}, drop)
-        if op.overload.namespace == self.vendor:
-            raise ValueError(f"{op.overload} is of this package and is exported already")
+        try:
+            onnx_foreign.check_domain(domain, self.vendor)
+            op = onnx_foreign.foreign_op(target, domain, op_type, version, rename or {}, drop)
+            if op.overload.namespace == self.vendor:
+                raise ValueError(f"{op.overload} is of this package and is exported already")
+        except ValueError as error:
+            raise ValueError(f"OPG544: {error}") from None
         self.foreign = [f for f in self.foreign if f.overload is not op.overload] + [op]
         if self._registered:
             self._add_symbolic(op)

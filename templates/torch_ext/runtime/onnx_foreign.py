@@ -110,6 +110,22 @@ def find_overload(target: Any) -> Any:
     return overload
 
 
+def check_domain(domain: Any, vendor: str) -> None:
+    """Refuse what cannot be the domain of someone else's nodes.
+
+    Raises:
+        ValueError: no text, ONNX's own domain, or that of this package.
+    """
+    if not isinstance(domain, str):
+        raise ValueError(f"domain={domain!r}: it is a text such as 'custom'")
+    if not domain or domain == "ai.onnx":
+        raise ValueError(f"domain={domain!r}: that of ONNX itself cannot hold other ops")
+    if domain == vendor:
+        raise ValueError(f"domain={domain!r}: that of this package holds its own ops")
+    if any(c.isspace() or c == ":" for c in domain):
+        raise ValueError(f"domain={domain!r}: blanks and colons separate names")
+
+
 def foreign_op(
     target: Any,
     domain: str,
@@ -148,6 +164,12 @@ def foreign_op(
                 f"argument '{argument.name}' of {schema.name} is a {kind}, which ONNX cannot "
                 f"hold: leave it out with drop=[{argument.name!r}]"
             )
+    names = [name for name, _ in (*inputs, *attrs)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{schema.name}: rename= gives two arguments the name {', '.join(twice)}")
+    if op_type is not None and not str(op_type).isidentifier():
+        raise ValueError(f"op_type={op_type!r}: a node's type is a name such as 'DeformConv2d'")
     outputs = [
         (r.name or f"output_{i}", "dynamic" if "List" in str(r.type) else "required")
         for i, r in enumerate(schema.returns)
