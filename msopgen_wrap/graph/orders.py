@@ -73,7 +73,7 @@ def _sort_stable(x: Any, *, stable: Any = None, dim: int = -1, descending: bool 
     return _sort(x, dim, descending)
 
 
-def _topk(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:  # noqa: A002
+def _topk(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     return _call(x, RANGE, dim, largest, 0, k)
 
 

@@ -52,9 +52,7 @@ CASES = {
     "the median taken off": Case(
         "v = x - torch.median(x, -1, keepdim=True).values", SAME, ["order", "elementwise"]
     ),
-    "the middle of all": Case(
-        "v = torch.nanmedian(x)", '  v: {dtype: x, shape: "[]"}', ["order"]
-    ),
+    "the middle of all": Case("v = torch.nanmedian(x)", '  v: {dtype: x, shape: "[]"}', ["order"]),
     "of a transposed tensor": Case(
         "v = torch.topk(x.T, k, 0).values.T", TOP, ["elementwise", "order", "elementwise"], K
     ),

@@ -14,6 +14,7 @@ from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 
+_FIRST = Const(0)
 # Steps that leave the elements of a tensor in their order in memory.
 _STEPS = {"unsqueeze", "squeeze", "reshape"}
 # Shapes that hold the same elements: what removes the axis of a single element, too.
@@ -45,13 +46,13 @@ class OrderCall:
     rank: int
     attr: str = ""
     descending: bool = False
-    first: ScalarExpr = Const(0)
+    first: ScalarExpr = _FIRST
     count: ScalarExpr | None = None
 
     @property
     def chooses(self) -> bool:
         """Whether results are single elements, not the first ones of the order."""
-        return self.pick != "range" or self.first != Const(0)
+        return self.pick != "range" or self.first != _FIRST
 
     def numbers(self) -> list[ScalarExpr]:
         """Return the numbers that the tiling function reads."""

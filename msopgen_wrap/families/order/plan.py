@@ -227,6 +227,8 @@ def _budget(
     buffers += [Buffer(name, 0, per_number=size) for name, size in results.items()]
     if call.chooses:
         buffers.append(Buffer("chosen", 0, per_number=4))
-    kept = Buffer("blocks", 0, fixed=BLOCK_BYTES) if wide else Buffer("counts", 0, fixed=COUNT_BYTES)
+    kept = (
+        Buffer("blocks", 0, fixed=BLOCK_BYTES) if wide else Buffer("counts", 0, fixed=COUNT_BYTES)
+    )
     buffers.append(kept)
     return Budget(tuple(buffers), SELECT_RESERVE if nans else 0)
