@@ -80,12 +80,13 @@ class OrderReader(Lowerer):
         if len(set(places)) < len(places):
             raise self.refusal(node, "an output is there twice")
         named = {number: name for name, (_, number) in results.items()}
-        given, pick, dim, descending, first, count = node.args
+        arguments: Any = node.args
+        given, pick, dim, descending, first, count = arguments
         tensor = self._tensor(given)
-        shape: Any = given.meta["val"].shape  # type: ignore[union-attr]
+        shape = given.meta["val"].shape
         rank = max(1, len(shape))
-        axis = int(dim) % rank  # type: ignore[call-overload]
-        numbers = simplified(self._number(first)), self._count(given, axis, count)
+        axis = int(dim) % rank
+        numbers = simplified(self._number(first)), self._results(given, axis, count)
         call = OrderCall(
             tensor,
             str(pick),
@@ -100,7 +101,7 @@ class OrderReader(Lowerer):
         dims = [n for n in self.traced.structural if self._is_axis(n, call)]
         return replace(call, attr=dims[0]) if dims else call
 
-    def _count(self, given: Any, axis: int, count: Any) -> ScalarExpr | None:
+    def _results(self, given: Any, axis: int, count: Any) -> ScalarExpr | None:
         """Return how many results a row has, None for all."""
         shape = given.meta["val"].shape
         if count is (shape[axis] if len(shape) else 1):
