@@ -72,8 +72,8 @@ struct OrderTiles {
 
 // Copy the rows of a tile to UB.
 template <typename T>
-__aicore__ inline void LoadRows(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                                const OrderTiles& tiles) {
+__aicore__ inline void LoadOrderTile(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                     const OrderTiles& tiles) {
     Walk walk;
     walk.stride[kOuterDims] = tiles.length;
     walk.stride[kOuterDims + 1] = 1;
@@ -87,8 +87,8 @@ __aicore__ inline void LoadRows(const LocalTensor<T>& tile, const GlobalTensor<T
 
 // Copy the results of a tile to GM.
 template <typename T>
-__aicore__ inline void StoreRows(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
-                                 const OrderTiles& tiles) {
+__aicore__ inline void StoreOrderTile(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+                                      const OrderTiles& tiles) {
     Walk walk;
     walk.stride[kOuterDims] = tiles.count;
     walk.stride[kOuterDims + 1] = 1;

@@ -228,8 +228,7 @@ class RunOrder {
             LoadRun(elements, at, count);
             Order<AscendC::HardEvent::MTE2_V>();
             Order<AscendC::HardEvent::MTE3_V>();
-            const uint32_t found =
-                runs_.SortRun(tiles_, elements, static_cast<uint32_t>(first));
+            const uint32_t found = runs_.SortRun(tiles_, elements, static_cast<uint32_t>(first));
             AscendC::Duplicate(nans, 0.0f, kLanes);
             VectorBarrier();
             AscendC::Duplicate(nans, static_cast<float>(found), 1);
@@ -339,8 +338,8 @@ class RunOrder {
             uint16_t taken[kMergedLists] = {lengths[0], 0, 0, 0};
             if (lists.count > 1) {
                 const uint32_t list = most * kRecordWords;
-                const AscendC::MrgSortSrcList<float> sources(
-                    windows, windows[list], windows[2 * list], windows[3 * list]);
+                const AscendC::MrgSortSrcList<float> sources(windows, windows[list],
+                                                             windows[2 * list], windows[3 * list]);
                 const uint16_t used = static_cast<uint16_t>((1u << lists.count) - 1);
                 AscendC::MrgSort(merged, sources, AscendC::MrgSort4Info(lengths, true, used, 1));
                 Order<AscendC::HardEvent::V_S>();

@@ -14,7 +14,7 @@ namespace opgen {
 
 // A box of [outer, length, inner] elements, rows along `length`. Boxes are shared by the cores.
 struct TurnSpace {
-    static constexpr uint32_t kSide = 64;             // rows and columns of a box that is transposed
+    static constexpr uint32_t kSide = 64;            // rows and columns of a box that is transposed
     static constexpr uint32_t kBox = kSide * kSide;  // its elements
 
     uint64_t outer = 1;
@@ -137,8 +137,8 @@ class TurnIn {
     AscendC::TBuf<AscendC::TPosition::VECCALC> bytesBuf_;
 };
 
-// Writes results that lie in rows, `keep` elements from one row to the next, as T where they belong.
-// Place tells at which element the results of a row begin.
+// Writes results that lie in rows, `keep` elements from one row to the next, as T where they
+// belong. Place tells at which element the results of a row begin.
 template <typename T, typename Value>
 class TurnOut {
  public:

@@ -33,7 +33,7 @@ class TileOrder {
             tiles.Seek(tile);
             const uint32_t count = tiles.rows * tiles.resultPitch;
             LocalTensor<Value> loaded = elementsQueue_.template AllocTensor<Value>();
-            LoadRows(loaded, elements, tiles);
+            LoadOrderTile(loaded, elements, tiles);
             elementsQueue_.EnQue(loaded);
             loaded = elementsQueue_.template DeQue<Value>();
             order_.Sort(tiles, loaded);
@@ -42,13 +42,13 @@ class TileOrder {
             order_.Values(made, count);
             valuesQueue_.EnQue(made);
             made = valuesQueue_.template DeQue<Value>();
-            StoreRows(values, made, tiles);
+            StoreOrderTile(values, made, tiles);
             valuesQueue_.FreeTensor(made);
             LocalTensor<int32_t> places = positionsQueue_.template AllocTensor<int32_t>();
             order_.Positions(places, count);
             positionsQueue_.EnQue(places);
             places = positionsQueue_.template DeQue<int32_t>();
-            StoreRows(positions, places, tiles);
+            StoreOrderTile(positions, places, tiles);
             positionsQueue_.FreeTensor(places);
         }
     }

@@ -14,6 +14,7 @@ from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 
+_FIRST = Const(0)
 # Steps that leave the elements of a tensor in their order in memory.
 _STEPS = {"unsqueeze", "squeeze", "reshape"}
 # Shapes that hold the same elements: what removes the axis of a single element, too.
@@ -45,13 +46,13 @@ class OrderCall:
     rank: int
     attr: str = ""
     descending: bool = False
-    first: ScalarExpr = Const(0)
+    first: ScalarExpr = _FIRST
     count: ScalarExpr | None = None
 
     @property
     def chooses(self) -> bool:
         """Whether results are single elements, not the first ones of the order."""
-        return self.pick != "range" or self.first != Const(0)
+        return self.pick != "range" or self.first != _FIRST
 
     def numbers(self) -> list[ScalarExpr]:
         """Return the numbers that the tiling function reads."""
@@ -79,12 +80,13 @@ class OrderReader(Lowerer):
         if len(set(places)) < len(places):
             raise self.refusal(node, "an output is there twice")
         named = {number: name for name, (_, number) in results.items()}
-        given, pick, dim, descending, first, count = node.args
+        arguments: Any = node.args
+        given, pick, dim, descending, first, count = arguments
         tensor = self._tensor(given)
-        shape: Any = given.meta["val"].shape  # type: ignore[union-attr]
+        shape = given.meta["val"].shape
         rank = max(1, len(shape))
-        axis = int(dim) % rank  # type: ignore[call-overload]
-        numbers = simplified(self._number(first)), self._count(given, axis, count)
+        axis = int(dim) % rank
+        numbers = simplified(self._number(first)), self._results(given, axis, count)
         call = OrderCall(
             tensor,
             str(pick),
@@ -99,7 +101,7 @@ class OrderReader(Lowerer):
         dims = [n for n in self.traced.structural if self._is_axis(n, call)]
         return replace(call, attr=dims[0]) if dims else call
 
-    def _count(self, given: Any, axis: int, count: Any) -> ScalarExpr | None:
+    def _results(self, given: Any, axis: int, count: Any) -> ScalarExpr | None:
         """Return how many results a row has, None for all."""
         shape = given.meta["val"].shape
         if count is (shape[axis] if len(shape) else 1):

@@ -15,8 +15,8 @@
 
 namespace opgen {
 
-constexpr int64_t kSortedAtOnce = 32;      // elements that an instruction sorts
-constexpr int64_t kOrderPerCore = 2048;    // elements, below which a further core gains nothing
+constexpr int64_t kSortedAtOnce = 32;       // elements that an instruction sorts
+constexpr int64_t kOrderPerCore = 2048;     // elements, below which a further core gains nothing
 constexpr int64_t kLongestRow = 1LL << 30;  // positions and a mark fit 32 bits
 
 // UB bytes per element of a tile, and per result.
@@ -90,8 +90,8 @@ class OrderSpace {
     // call whose rows lie one behind the other and fit takes the first budget; others take the
     // second one, by way of the workspace. wide: whether
     // elements are sorted by halves.
-    void Choose(const OrderBudget& direct, const OrderBudget& byWorkspace, bool chooses,
-                bool wide, int64_t room, int64_t coresOfChip) {
+    void Choose(const OrderBudget& direct, const OrderBudget& byWorkspace, bool chooses, bool wide,
+                int64_t room, int64_t coresOfChip) {
         budget_ = direct;
         room_ = room;
         chooses_ = chooses;

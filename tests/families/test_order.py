@@ -1,0 +1,218 @@
+"""Sorts: rows in order along any axis, of any length, alone and beside other work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from harness import BuiltOp
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families import plan_op
+from msopgen_wrap.run.chosen_places import ChosenPlaces
+from msopgen_wrap.schedule.soc import soc_limits
+from msopgen_wrap.spec.loader import gradient_spec, load_spec
+from msopgen_wrap.spec.model import OpSpec
+
+SAME = "  v: {dtype: x, shape: like x}"
+PAIR = f"{SAME}\n  i: {{dtype: int64, shape: like x}}"
+ROW = '  v: {dtype: x, shape: "[x[0]]"}\n  i: {dtype: int64, shape: "[x[0]]"}'
+TOP = '  v: {dtype: x, shape: "[*x[:-1], k]"}'
+K = "attrs:\n  k: {type: int, default: 3, min: 1}\n"
+SORT = (
+    "v, i = torch.sort(x, dim=dim, descending=descending, stable=True)",
+    "attrs:\n  dim: {type: int, default: -1}\n  descending: {type: bool, default: false}\n",
+)
+
+
+class Case(NamedTuple):
+    """A formula, and the families of the passes that it is expected to be made in."""
+
+    compute: str
+    outputs: str
+    passes: list[str]
+    attrs: str = ""
+    rank: str = "2"
+
+
+CASES = {
+    "a sort": Case(SORT[0], PAIR, ["order"], SORT[1], "[1, 8]"),
+    "of all columns": Case("v = torch.msort(x)", SAME, ["order"]),
+    "positions alone": Case(
+        "i = torch.argsort(x, 0).to(torch.int32)", "  i: {dtype: int32, shape: like x}", ["order"]
+    ),
+    "of a softmax, scaled": Case(
+        "v = torch.topk(torch.softmax(x, -1), k, -1).values * 2",
+        TOP,
+        ["row", "order", "elementwise"],
+        K,
+    ),
+    "the median taken off": Case(
+        "v = x - torch.median(x, -1, keepdim=True).values", SAME, ["order", "elementwise"]
+    ),
+    "the middle of all": Case("v = torch.nanmedian(x)", '  v: {dtype: x, shape: "[]"}', ["order"]),
+    "of a transposed tensor": Case(
+        "v = torch.topk(x.T, k, 0).values.T", TOP, ["elementwise", "order", "elementwise"], K
+    ),
+    "read by index": Case(
+        "v = torch.gather(x.abs(), -1, torch.argsort(x, -1))",
+        SAME,
+        ["order", "elementwise", "index"],
+    ),
+}
+
+
+def spec_of(case: Case, folder: Path, dtype: str = "float32", backward: str = "none") -> OpSpec:
+    path = folder / "case.yaml"
+    path.write_text(
+        f"op: OrderCase\ninputs:\n  x: {{dtype: {dtype}, rank: {case.rank}}}\n"
+        f"outputs:\n{case.outputs}\n{case.attrs}compute: {case.compute}\nbackward: {backward}\n",
+        encoding="utf-8",
+    )
+    return load_spec(path)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_formulas_are_made_in_passes(name, tmp_path):
+    plan = plan_op(spec_of(CASES[name], tmp_path))
+    assert [part.family.name for part in plan.parts] == CASES[name].passes
+
+
+@pytest.mark.parametrize("name", ["sort", "kthvalue", "median"])
+def test_gradients_sort_and_scatter(name, tmp_path):
+    computes = {
+        "sort": ("v = torch.sort(x, -1).values", SAME, ""),
+        "kthvalue": ("v = torch.kthvalue(x, k, -1).values", ROW.splitlines()[0], K),
+        "median": ("v = torch.median(x, -1).values", ROW.splitlines()[0], ""),
+    }
+    compute, outputs, attrs = computes[name]
+    spec = spec_of(Case(compute, outputs, [], attrs), tmp_path, backward="auto")
+    plan = plan_op(gradient_spec(spec))
+    assert [part.family.name for part in plan.parts] == ["order", "index"]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "int32"])
+def test_buffers_fit_on_every_soc(dtype, tmp_path):
+    spec = spec_of(CASES["a sort"], tmp_path, dtype)
+    for body in plan_op(spec).bodies:
+        assert {mode for _, mode in body.budgets} == {"rows", "workspace"}
+        for budget in body.budgets.values():
+            for soc in spec.soc:
+                tile = budget.tile_length(soc_limits(soc).ub)
+                assert tile >= 1024
+                assert budget.used(tile) <= soc_limits(soc).ub
+
+
+def test_wide_integers_are_refused(tmp_path):
+    with pytest.raises(OpgenError) as caught:
+        plan_op(spec_of(CASES["a sort"], tmp_path, "int64"))
+    assert [d.code for d in caught.value.diagnostics] == ["OPG332"]
+
+
+def test_positions_of_equal_elements_are_as_good() -> None:
+    source = torch.tensor([[3.0, 5.0, 5.0, float("nan"), 1.0]])
+    places = ChosenPlaces(source, -1)
+    golden = torch.tensor([[3, 1, 2]])
+    assert not places.wrong(torch.tensor([[3, 2, 1]]), golden).any()
+    assert places.wrong(torch.tensor([[3, 2, 2]]), golden).tolist() == [[False, False, True]]
+    assert places.wrong(torch.tensor([[3, 0, 1]]), golden).tolist() == [[False, True, False]]
+    assert places.wrong(torch.tensor([[3, 1, -1]]), golden).tolist() == [[False, False, True]]
+    assert places.wrong(torch.tensor([[3, 1, 9]]), golden).tolist() == [[False, False, True]]
+
+
+# ---- compiled ------------------------------------------------------------------------------------
+
+SPECIAL = [0.0, -0.0, 1.0, 1.0, float("inf"), -1.0, float("-inf"), 3.0, float("nan"), 5.0, 5.0]
+SHAPES = [
+    ((5, 9), -1),
+    ((300, 8), -1),
+    ((7, 130), -1),
+    ((2, 12001), -1),
+    ((40, 7), 0),
+    ((3, 130, 70), 1),
+    ((0, 7), -1),
+    ((3, 0), 0),
+]
+
+
+def elements(shape: tuple[int, ...], dtype: torch.dtype, kind: str) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    if not dtype.is_floating_point:
+        info = torch.iinfo(dtype)
+        ends = (info.min, info.max) if kind == "any" else (0, 5)
+        return torch.randint(*ends, shape, generator=generator, dtype=torch.int64).to(dtype)
+    if kind == "any":
+        return torch.randn(shape, generator=generator).to(dtype)
+    picks = torch.tensor(SPECIAL)[torch.randint(0, len(SPECIAL), shape, generator=generator)]
+    if picks.numel():
+        picks[0] = float("nan") if shape[0] > 100 else picks[0].nan_to_num(2.0)
+    return picks.to(dtype)
+
+
+def equal(got: torch.Tensor, want: torch.Tensor) -> bool:
+    return torch.equal(got.double().nan_to_num(7e300), want.double().nan_to_num(7e300))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32, torch.int8], ids=str)
+def test_sorts_are_those_of_torch(dtype, tmp_path):
+    name = str(dtype).removeprefix("torch.")
+    op = BuiltOp(spec_of(CASES["a sort"], tmp_path, name), tmp_path)
+    for number, (shape, dim) in enumerate(SHAPES):
+        for kind in ("any", "special"):
+            descending = (number + (kind == "any")) % 2 == 0
+            x = elements(shape, dtype, kind)
+            attrs = {"dim": dim, "descending": descending}
+            outputs, _, result = op.run({"x": x}, attrs, mode="check", auto_sync=number % 2 == 0)
+            values, places = torch.sort(x, dim=dim, descending=descending, stable=True)
+            assert equal(outputs["v"], values), (shape, kind, descending)
+            assert torch.equal(outputs["i"], places), (shape, kind, descending)
+            assert result.findings == []
+
+
+@pytest.mark.slow
+def test_several_rounds_of_merges(tmp_path):
+    op = BuiltOp(spec_of(CASES["a sort"], tmp_path), tmp_path, style="9.x")
+    for descending in (False, True):
+        x = elements((1, 90001), torch.float32, "special")
+        x[0, 7::5] = float("nan")
+        attrs = {"dim": -1, "descending": descending}
+        outputs, _, result = op.run({"x": x}, attrs, mode="check")
+        values, places = torch.sort(x, descending=descending, stable=True)
+        assert equal(outputs["v"], values)
+        assert torch.equal(outputs["i"], places)
+        assert result.findings == []
+
+
+CHOSEN: dict[str, tuple[str, Any]] = {
+    "kthvalue": ("v, i = torch.kthvalue(x, 5, -1)", lambda x: torch.kthvalue(x, 5)),
+    "median": ("v, i = torch.median(x, -1)", lambda x: torch.median(x, -1)),
+    "nanmedian": ("v, i = torch.nanmedian(x, -1)", lambda x: torch.nanmedian(x, -1)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOSEN)
+def test_single_elements_of_the_order(name, tmp_path):
+    compute, reference = CHOSEN[name]
+    op = BuiltOp(spec_of(Case(compute, ROW, []), tmp_path), tmp_path)
+    for shape in ((5, 70), (3, 33), (130, 9), (2, 12001)):
+        for kind in ("any", "special"):
+            x = elements(shape, torch.float32, kind)
+            outputs, _, result = op.run({"x": x}, mode="check", auto_sync=False)
+            values, places = reference(x)
+            assert equal(outputs["v"], values)
+            assert not ChosenPlaces(x, -1).wrong(outputs["i"], places).any()
+            assert result.findings == []
+
+
+@pytest.mark.slow
+def test_work_around_a_choice(tmp_path):
+    op = BuiltOp(spec_of(CASES["of a softmax, scaled"], tmp_path), tmp_path)
+    for shape, k in (((40, 64), 2), ((3, 1000), 300)):
+        x = elements(shape, torch.float32, "any")
+        outputs, golden, result = op.run({"x": x}, {"k": k}, mode="check")
+        torch.testing.assert_close(outputs["v"], golden["v"].float(), rtol=1e-5, atol=1e-6)
+        assert result.findings == []
