@@ -166,15 +166,18 @@ def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
 def _has_ratios(spec: OpSpec) -> bool:
     """Whether a case gives an axis of one input a multiple of its size in another one.
 
-    Sizes above 1 of batches, of inputs of one rank that may have any shape: heads that share keys.
+    Sizes above 1, of one batch axis of inputs that may have any shape and have the same other
+    batches and last axis: heads that share keys.
     The samples have equal sizes there, which would hide what depends on the ratio.
     """
     free = [p.name for p in spec.inputs if p.shape is None and p.kind is ParamKind.REQUIRED]
     for case in spec.cases:
         known = [case.shapes[name] for name in free if case.shapes.get(name)]
         for one, other in itertools.permutations(known, 2):
-            batches = zip(one[:-2], other[:-2], strict=True) if len(one) == len(other) else ()
-            if any(a > b > 1 and a % b == 0 for a, b in batches):
+            if len(one) != len(other) or one[-1] != other[-1]:
+                continue
+            apart = [(a, b) for a, b in zip(one[:-2], other[:-2], strict=True) if a != b]
+            if len(apart) == 1 and apart[0][0] > apart[0][1] > 1 and not apart[0][0] % apart[0][1]:
                 return True
     return False
 

@@ -189,6 +189,7 @@ class AttentionRows {
         VectorBarrier();
         LocalTensor<T> narrow = outQueue_.AllocTensor<T>();
         NarrowCopy(narrow, tile, box.count);
+        VectorBarrier();  // the sum overwrites the tile
         outQueue_.EnQue(narrow);
         ReduceInPlace<kSum>(spare, tile, box);
         AscendC::Mul(sum, sum, factor, box.rows);
@@ -228,6 +229,7 @@ class AttentionRows {
                 Divide<kSafe>(sums, box, row, static_cast<uint32_t>(block.number % 2));
                 LocalTensor<T> narrow = outQueue_.AllocTensor<T>();
                 NarrowCopy(narrow, sums, box.count);
+                VectorBarrier();  // the next block overwrites the sums
                 Store(narrow, InTensor(box, block, block.column));
             }
         }

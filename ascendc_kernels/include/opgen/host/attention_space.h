@@ -193,8 +193,8 @@ struct AttentionSpace {
         if (Empty()) {
             return "";
         }
-        // Rows that are read and started besides those that are worked on.
-        constexpr int64_t kStartRows = 16;
+        // A block takes as long as its rows and these: keys and values come anew for every block.
+        constexpr int64_t kStartRows = 32;
         constexpr int64_t kMostRows = 128;
         // Wider values are cut, and their scores made again for every part.
         constexpr int64_t kMostColumns = 512;
