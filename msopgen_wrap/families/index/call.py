@@ -144,7 +144,7 @@ class CallReader(Lowerer):
             raise self.refusal(value, f"{what} is computed") from error
         return self.values[node]
 
-    def sizes_of(self, node: Node) -> tuple[ScalarExpr, ...]:
+    def sizes_of(self, node: Any) -> tuple[ScalarExpr, ...]:
         """Return the sizes of a tensor that repeats a number, or elements."""
         rank = len(node.meta["val"].shape)
         return tuple(self._known_size(node, axis) for axis in range(rank))
