@@ -143,25 +143,6 @@ def _embedding_backward(
     return _aten.index_put(sums, [indices], grad, True)
 
 
-def _multilabel_margin_loss_forward(x: Any, target: Any, reduction: int) -> Any:
-    """Return the loss, and which classes are labels: those before the first -1 of a row."""
-    if not x.dim():
-        return NotImplemented
-    target, count = target.to(torch.int32), x.shape[-1]
-    number = torch.arange(count, dtype=torch.int32, device=x.device)
-    end = torch.amin(torch.where(target < 0, number, count), -1, keepdim=True)
-    given = number < end
-    label = torch.where(given, target, -1)
-    is_label = (label.unsqueeze(-1) == number).to(x.dtype).sum(-2) > 0
-    chosen = torch.gather(x, -1, torch.where(given, target, 0))
-    margins = torch.clamp(1 - chosen.unsqueeze(-1) + x.unsqueeze(-2), min=0)
-    counted = torch.logical_and(given.unsqueeze(-1), torch.logical_not(is_label).unsqueeze(-2))
-    losses = torch.where(counted, margins, 0).sum((-1, -2)) / count
-    if reduction != _NONE:
-        losses = losses.mean() if reduction == _MEAN else losses.sum()
-    return losses, is_label.to(x.dtype)
-
-
 # Of a reduction by index, what joins with a value to that value.
 _IDENTITIES = {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}
 
@@ -227,7 +208,6 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.nll_loss_backward.default: _nll_loss_backward,
         _aten.nll_loss2d_backward.default: _nll_loss_backward,
         _aten.embedding_dense_backward.default: _embedding_backward,
-        _aten.multilabel_margin_loss_forward.default: _multilabel_margin_loss_forward,
         _aten.scatter_reduce.two: _scatter_reduce,
         _aten.index_reduce.default: _index_reduce,
         _aten.put.default: _put,

@@ -130,6 +130,13 @@ CASES = {
         [((9, 33), (50,), (50, 33)), ((9, 33), (0,), (0, 33))],
         ("index", "index", "index", "elementwise"),
     ),
+    "means of rows and what was there": Case(
+        "z = torch.index_reduce(x, 0, i, s, 'mean')",
+        "like x",
+        f"{ROWS.replace('[1, 4]', '2')}\n  s: {{dtype: x, shape: '[i[0], x[1]]'}}",
+        [((9, 33), (50,), (50, 33))],
+        ("index", "index", "elementwise"),
+    ),
     "sums that another pass reads": Case(
         "z = torch.scatter_add(x, -1, i, s).relu()",
         "like x",

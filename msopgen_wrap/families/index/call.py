@@ -40,7 +40,8 @@ class IndexCall:
         numbers: of a scatter, the numbers in place of the table and of the values.
         sizes: those of the result where neither the output nor an operand has them: a scatter over
             a number, a gather whose index repeats elements.
-        reshaped: of a scatter, whether the output is the result in another shape.
+        reshaped: whether the output is the result in another shape; of calls with an index for each
+            element, and scatters.
     """
 
     table: str
@@ -144,7 +145,7 @@ class CallReader(Lowerer):
             raise self.refusal(value, f"{what} is computed") from error
         return self.values[node]
 
-    def sizes_of(self, node: Node) -> tuple[ScalarExpr, ...]:
+    def sizes_of(self, node: Any) -> tuple[ScalarExpr, ...]:
         """Return the sizes of a tensor that repeats a number, or elements."""
         rank = len(node.meta["val"].shape)
         return tuple(self._known_size(node, axis) for axis in range(rank))
@@ -232,10 +233,18 @@ def _gather(reader: CallReader, node: Node) -> IndexCall:
     axis, rank = _axis(table, dim)
     indices = (reader.view(index, "the index"),)
     read = reader.view(table, "the tensor")
-    repeated = is_expanded(index) and reader.spec.outputs[0].site is not None
-    sizes = reader.sizes_of(index) if repeated else ()
-    wraps = target_name(node) != "aten.gather.default"
-    return IndexCall(read, indices, axis, rank, rows=False, wraps=wraps, sizes=sizes)
+    reshaped = reader.is_reshaped()
+    unknown = reshaped or reader.spec.outputs[0].site is not None
+    return IndexCall(
+        read,
+        indices,
+        axis,
+        rank,
+        rows=False,
+        wraps=target_name(node) != "aten.gather.default",
+        sizes=reader.sizes_of(index) if is_expanded(index) and unknown else (),
+        reshaped=reshaped,
+    )
 
 
 def _put(reader: CallReader, node: Node) -> IndexCall:

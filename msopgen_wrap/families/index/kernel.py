@@ -58,6 +58,7 @@ def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
     return {
         **entry_values(spec, style, branches),
         "call": plan.call,
+        "initial": plan.scalar_names.get(plan.call.numbers[0], "") if plan.call.numbers[0] else "",
         "instruction": COMBINES.get(plan.call.combine, ""),
         "verb": _VERBS.get(plan.call.combine, ""),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],

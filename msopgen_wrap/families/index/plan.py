@@ -164,6 +164,8 @@ def _shapes(spec: OpSpec, name: str) -> Diagnostic:
 def _numbers(plan: IndexPlan, call: IndexCall) -> dict[str, Scalar]:
     """Return the numbers of the tiling struct that stand for tensors of a scatter."""
     found = dict(zip(NUMBERS, call.numbers, strict=True))
+    if call.numbers[0] == call.numbers[1]:
+        del found[NUMBERS[0]]  # one field is both
     numbers = {name: scalar for name, scalar in found.items() if scalar is not None}
     plan.scalar_names.update({scalar: name for name, scalar in numbers.items()})
     return numbers
