@@ -193,18 +193,10 @@ class Examiner(GradientExaminer):
 
 
 EVERY = {**RIGHT, **RIGHT_OF_PRODUCTS, **RIGHT_OF_ROWS}
-# A defect that was seen and not yet explained.
-OPEN = {
-    "attention": "a few elements of grad_k, asked for as k+v+m at q=2x31x1031 on 3 cores, are "
-    "off by 0.5; the sanitizer reports nothing",
-}
-NAMES = [
-    pytest.param(n, marks=pytest.mark.xfail(reason=OPEN[n])) if n in OPEN else n for n in EVERY
-]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EVERY)
 def test_a_kernel_gives_the_gradient(name: str, tmp_path: Path) -> None:
     outcome = Examiner(tmp_path).run(EVERY[name])
     assert outcome.kind == "right", f"{outcome.kind} {outcome.detail}"

@@ -25,6 +25,7 @@ namespace {
 constexpr uint32_t kPanelK = 256;
 constexpr uint32_t kPanelN = 512;
 constexpr uint32_t kPanelM = 258;  // whole tiles of the product
+constexpr uint32_t kPanelRows = std::max(kPanelK, kPanelM);  // of A or B
 
 template <typename Out>
 Out Element(const uint8_t* data, DType type, uint64_t index) {
@@ -51,7 +52,7 @@ void UnpackStored(Out* out, const MatrixRef& m, uint32_t row, uint32_t column, u
     }
 }
 
-// out[rows][columns] <- m[row0 + .., column0 + ..]; rows: at most kPanelK.
+// out[rows][columns] <- m[row0 + .., column0 + ..]; rows: at most kPanelRows.
 template <typename Out>
 void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t column0,
             uint32_t columns) {
@@ -67,7 +68,7 @@ void Unpack(Out* out, const MatrixRef& m, uint32_t row0, uint32_t rows, uint32_t
     }
     // Some stored rows at a time, so that both sides are read and written in runs.
     constexpr uint32_t kAtOnce = 16;
-    Out stored[kAtOnce][kPanelK];
+    Out stored[kAtOnce][kPanelRows];
     for (uint32_t c = 0; c < columns; c += kAtOnce) {
         const uint32_t now = std::min(kAtOnce, columns - c);
         for (uint32_t i = 0; i < now; ++i) UnpackStored(stored[i], m, column0 + c + i, row0, rows);
