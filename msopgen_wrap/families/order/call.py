@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.anchor_reader import AnchorReader
 from msopgen_wrap.graph.host_text import simplified
 from msopgen_wrap.graph.scalars import Const, ScalarExpr
-from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
-from msopgen_wrap.schedule.lowering import Lowerer
-from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 
 _FIRST = Const(0)
-# Steps that leave the elements of a tensor in their order in memory.
-_STEPS = {"unsqueeze", "squeeze", "reshape"}
 # Shapes that hold the same elements: what removes the axis of a single element, too.
 _SHAPES = RESHAPES | {"aten.squeeze.dim", "aten.squeeze.dims", "aten.unsqueeze.default"}
 
@@ -60,8 +55,11 @@ class OrderCall:
 
 
 @dataclass
-class OrderReader(Lowerer):
+class OrderReader(AnchorReader):
     """Reads the call of a graph."""
+
+    anchor = "order"
+    makes = "a pass that sorts reads a tensor in memory and writes elements in order"
 
     def read(self) -> OrderCall:
         """Return the call whose results the outputs of the graph are.
@@ -69,24 +67,13 @@ class OrderReader(Lowerer):
         Raises:
             OpgenError: OPG350 where there is more in the graph than this family makes.
         """
-        results = {p.name: self._result(p.name) for p in self.spec.outputs}
-        found = anchors(self.traced.graph.nodes, "order")
-        node = next((call for call, _ in results.values() if call is not None), None)
-        if node is None:
-            raise self.refusal(found[0], "its results are not the outputs")
-        if any(call is not node for call, _ in results.values()):
-            raise self.refusal(node, "there are other outputs")
-        places = [number for _, number in results.values()]
-        if len(set(places)) < len(places):
-            raise self.refusal(node, "an output is there twice")
-        named = {number: name for name, (_, number) in results.items()}
+        node, named = self.call_behind_outputs()
         arguments: Any = node.args
         given, pick, dim, descending, first, count = arguments
-        tensor = self._tensor(given)
+        tensor = self.tensor(given)
         shape = given.meta["val"].shape
         rank = max(1, len(shape))
         axis = int(dim) % rank
-        numbers = simplified(self._number(first)), self._results(given, axis, count)
         call = OrderCall(
             tensor,
             str(pick),
@@ -95,8 +82,8 @@ class OrderReader(Lowerer):
             axis,
             rank,
             descending=bool(descending),
-            first=numbers[0],
-            count=numbers[1],
+            first=simplified(self.number(first)),
+            count=self._results(given, axis, count),
         )
         dims = [n for n in self.traced.structural if self._is_axis(n, call)]
         return replace(call, attr=dims[0]) if dims else call
@@ -111,82 +98,26 @@ class OrderReader(Lowerer):
             symbols = [getattr(n, "node", None) for n in (value, length)]
             if None not in symbols and symbols[0].expr == symbols[1].expr:  # type: ignore[union-attr]
                 return None
-        return simplified(self._number(count))
+        return simplified(self.number(count))
 
     def _is_axis(self, name: str, call: OrderCall) -> bool:
         value = self.traced.structural[name]
         whole = type(value) is int and -call.rank <= value < call.rank
         return whole and value % call.rank == call.axis
 
-    def _result(self, name: str) -> tuple[Node | None, int]:
-        """Return the call behind an output, and which of its results that is."""
-        node = self.traced.outputs[name]
-        stored = self.spec.param(name).site is None
-        while (
-            target_name(node) in IDENTITY
-            or (stored and target_name(node) in _SHAPES)
-            or _is_narrowed(node)
-        ):
-            node = node.args[0]
-        number = 0
-        if target_name(node) == "operator.getitem":
-            node, number = node.args
-        found = isinstance(node, Node) and node in anchors(self.traced.graph.nodes, "order")
-        return (node if found else None), number
+    def keeps_elements(self, node: Node, stored: bool) -> bool:
+        """Whether an output has the elements of what a call of the graph reads, in int32 too."""
+        kept = super().keeps_elements(node, stored)
+        return kept or (stored and target_name(node) in _SHAPES) or _is_narrowed(node)
 
-    def _tensor(self, value: Any) -> str:
-        """Return the operand that the call reads.
-
-        Raises:
-            OpgenError: OPG350 where it is no input whose elements lie as they are read.
-        """
+    def tensor(self, value: Any) -> str:
+        """Return the operand that the call reads; raises OPG350 where it is no view of an input."""
         source = value
         while target_name(source) in VIEW_OPS | RESHAPES | IDENTITY:
             source = source.args[0]
         if source.op != "placeholder":
             raise self.refusal(value, "the tensor is computed")
-        try:
-            self._lower(value)
-            found = self.values[value]
-        except OpgenError as error:
-            if any(d.code not in ("OPG331", "OPG332", "OPG333") for d in error.diagnostics):
-                raise
-            found = None
-        if not isinstance(found, View) or found.counted is not None:
-            raise self.refusal(value, "the tensor is computed")
-        if any(step.op not in _STEPS for step in found.steps):
-            raise self.refusal(value, "the tensor has its elements in another order")
-        self.operands[found.tensor] = found
-        return found.tensor
-
-    def _number(self, value: Any) -> ScalarExpr:
-        if isinstance(value, Node):
-            self._lower(value)
-        return self.scalar_expr(value)
-
-    def _lower(self, node: Node) -> None:
-        """Lower a node and what it is made of, in the order of the graph."""
-        wanted, pending = {node}, [node]
-        while pending:
-            for above in pending.pop().all_input_nodes:
-                if above not in wanted and above not in self.values:
-                    wanted.add(above)
-                    pending.append(above)
-        for above in self.traced.graph.nodes:
-            if above in wanted and above not in self.values:
-                self.values[above] = self.lowered(above)
-
-    def refusal(self, node: Node, why: str) -> OpgenError:
-        """Return the error for a graph with more than one pass of this family makes."""
-        return OpgenError(
-            Diagnostic(
-                "OPG350",
-                f"{target_name(node)} is not all that a pass makes: {why}",
-                self.location(""),
-                "a pass that sorts reads a tensor in memory and writes elements in order",
-                "split the op, or write the kernel with `kernel:`",
-            )
-        )
+        return super().tensor(value)
 
 
 def _is_narrowed(node: Node) -> bool:
