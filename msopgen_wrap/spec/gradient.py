@@ -129,9 +129,10 @@ def _unlike_inputs(spec: OpSpec) -> set[str]:
     items = [item for rule in rules for item in rule.items]
     sized = {item.tensor for item in items if isinstance(item, (DimOf, DimSlice))}
     sized -= {p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC}
-    free = {p.name for p in spec.inputs if p.shape is None and p.kind is ParamKind.REQUIRED}
+    free = {p.name for p in spec.inputs if p.shape is None and p.kind is not ParamKind.DYNAMIC}
     found = sized if _differ_in_a_case(spec, sized) else set()
-    if all(_differ_in_a_case(spec, pair) for pair in combinations(sorted(free), 2)):
+    pairs = list(combinations(sorted(free), 2))
+    if pairs and all(_differ_in_a_case(spec, pair) for pair in pairs):
         found |= free
     return found
 

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.schedule.anchors import ANCHORS
 from msopgen_wrap.schedule.calls import find_in_compute, target_name
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
+# What a graph's own operators (``opgen.ordered``) stand for, which a formula calls by other names.
+_WORK = {
+    "convolution": "a convolution",
+    "index": "a gather or a scatter",
+    "order": "a sort, or what a sorted row gives,",
+    "scan": "a scan",
+    "window": "work on windows",
+}
+
 
 def unsupported_call(spec: OpSpec, node: Node, why: str = "") -> OpgenError:
     """Return OPG570 for a call that has no loop."""
     target = target_name(node)
     word = target.split(".")[1] if target.startswith("aten.") else target
+    work = _WORK.get(ANCHORS.get(target, ""), target) if target.startswith("opgen.") else target
     return OpgenError(
         Diagnostic(
             "OPG570",
-            f"{target} cannot be written as a C++ loop",
+            f"{work} cannot be written as a C++ loop",
             find_in_compute(spec, word.strip("_")),
             why
             or "the extension has loops over elements, reductions along axes, matrix products and "

@@ -37,7 +37,13 @@ def tasks(root: Path) -> list[str]:
 
 
 # Specs that have another name: the library's op of that name has other inputs or outputs.
-_OTHER_NAMES = {"apply_adam_w": "adam_w_step", "gather": "gather_elements"}
+_OTHER_NAMES = {
+    "adaptive_avg_pool_3d": "adaptive_avg_pool3d",
+    "apply_adam_w": "adam_w_step",
+    "conv_2d": "conv2d_bias",
+    "gather": "gather_elements",
+    "top_k": "top_k_row",
+}
 
 
 def spec_of_task(task: str) -> Path | None:

@@ -218,17 +218,18 @@ def test_formulas_are_planned_or_refused_with_a_code(tmp_path):
     assert all(o.key.startswith("OPG") for o in outcomes if o.kind == "refused")
 
 
-class _Sorted:
+class _WithoutLowering:
     """A formula that no family makes."""
 
     def spec(self, name):
         return (
-            f"op: {name}\ninputs:\n  x: float32\noutputs:\n  z: like x\ncompute: x.sort().values\n"
+            f"op: {name}\ninputs:\n  x: float32\noutputs:\n  z: like x\n"
+            "compute: torch.special.airy_ai(x)\n"
         )
 
 
 def test_a_refusal_is_no_finding(tmp_path):
-    outcome = Examiner(tmp_path).plan(_Sorted())
+    outcome = Examiner(tmp_path).plan(_WithoutLowering())
     assert (outcome.kind, outcome.key[:6]) == ("refused", "OPG331")
     assert not outcome.is_finding
 

@@ -278,7 +278,7 @@ class RowOrder {
             AscendC::Adds(moved, positions, static_cast<int32_t>(base_), all);
             positions = moved;
         }
-        FillBehind(keys, -kInf, tiles.rows, tiles.length, tiles.pitch);
+        FillBehindRows(keys, -kInf, tiles.rows, tiles.length, tiles.pitch);
         VectorBarrier();
         SortRows(pair_, keys, positions.template ReinterpretCast<uint32_t>(), tiles.rows,
                  tiles.pitch);
@@ -361,7 +361,7 @@ class RowOrder {
         VectorBarrier();
         AscendC::Muls(keys, keys, kSign, all);
         VectorBarrier();
-        FillBehind(keys, -kInf, tiles.rows, tiles.length, tiles.pitch);
+        FillBehindRows(keys, -kInf, tiles.rows, tiles.length, tiles.pitch);
         VectorBarrier();
     }
     // Elements of rows by their positions.

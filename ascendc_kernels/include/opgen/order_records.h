@@ -133,8 +133,8 @@ __aicore__ inline uint32_t TakeMarked(const LocalTensor<T>& dst, const LocalTens
 }
 
 // Set the keys behind the `length` elements of each row.
-__aicore__ inline void FillBehind(const LocalTensor<float>& keys, float value, uint32_t rows,
-                                  uint32_t length, uint32_t pitch) {
+__aicore__ inline void FillBehindRows(const LocalTensor<float>& keys, float value, uint32_t rows,
+                                      uint32_t length, uint32_t pitch) {
     constexpr uint32_t kMaxRepeat = 255;
     const uint32_t block = length / kSortedAtOnce * kSortedAtOnce;
     if (length == pitch) {
