@@ -260,7 +260,7 @@ class OpPlan(Generic[AnyBody]):
 
     def temporaries_read(self) -> list[str]:
         """Return the temporaries that the kernels or the tiling of a part read."""
-        numbers = [s.expr for s in self.scalars().values()]
+        numbers = [s.expr for s in (*self.scalars().values(), *self.tiling_numbers().values())]
         views = [*self.operands().values(), *self.output_views().values()]
         numbers += [e for view in (*views, *self.indices().values()) for e in view.scalars()]
         numbers += [e for _, span in self.spans() for e in span.sizes]
@@ -268,6 +268,10 @@ class OpPlan(Generic[AnyBody]):
         read = {v.tensor for v in self.operands().values()} | {s.tensor for _, s in self.spans()}
         read |= {tensor for e in (*numbers, *self.narrow) for tensor in tensors_of(e)}
         return [p.name for p in self.spec.inputs if p.site is not None and p.name in read]
+
+    def tiling_numbers(self) -> dict[str, Scalar]:
+        """Return the numbers that the tiling function reads beside those of kernels, by name."""
+        return {}
 
     def spans(self) -> list[tuple[int, Span]]:
         """Return the sizes that no operand has, with the variant that they belong to."""

@@ -48,7 +48,7 @@ class ConvolutionPlan(OpPlan[CubeBody]):
 
     call: ConvolutionCall = field(default_factory=ConvolutionCall)
 
-    def numbers(self) -> dict[str, Scalar]:
+    def tiling_numbers(self) -> dict[str, Scalar]:
         """Return the numbers of the call that TilingFunc reads."""
         return {
             f"{name}{i}": Scalar(number, I32)

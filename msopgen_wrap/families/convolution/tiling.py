@@ -69,7 +69,7 @@ def render_tiling(plan: ConvolutionPlan, style: str) -> TilingText:
         style: ``8.1`` or ``9.x`` project layout.
     """
     spec, body, call = plan.spec, plan.bodies[0], plan.call
-    shared = shared_values(spec, plan, style, plan.numbers(), all_views=True)
+    shared = shared_values(spec, plan, style, plan.tiling_numbers(), all_views=True)
     output = spec.outputs[0]
     image = body.operands[call.image].tensor
     values = {
