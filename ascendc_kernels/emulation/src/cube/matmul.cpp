@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t kPanelK = 256;
 constexpr uint32_t kPanelN = 512;
-constexpr uint32_t kPanelM = 258;  // whole tiles of the product
+constexpr uint32_t kPanelM = 258;                            // whole tiles of the product
 constexpr uint32_t kPanelRows = std::max(kPanelK, kPanelM);  // of A or B
 
 template <typename Out>
