@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from msopgen_wrap.diagnostics import Diagnostic
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.program import Program
@@ -102,4 +102,32 @@ def different_variants(spec: OpSpec, what: str, cure: str) -> Diagnostic:
         spec.compute.location if spec.compute else spec.outputs[0].location,
         "all kernels of a pass share one tiling function",
         f"{cure}, or split the op",
+    )
+
+
+def axis_at_every_rank(
+    spec: OpSpec, axes: Sequence[tuple[int, int]], named: bool, what: str
+) -> int:
+    """Return an axis as one number for every rank.
+
+    Args:
+        spec: the op.
+        axes: per rank the axis, counted in the way that is preferred and in the other one.
+        named: whether an attr gives the axis, which TilingFunc then reads.
+        what: the axis is: "the indexed axis of Op".
+
+    Raises:
+        OpgenError: OPG204 where neither way gives one number.
+    """
+    for numbers in map(set, zip(*axes, strict=True)):
+        if len(numbers) == 1 or named:
+            return int(numbers.pop())
+    raise OpgenError(
+        Diagnostic(
+            "OPG204",
+            f"{what} depends on the rank of its inputs",
+            spec.compute.location if spec.compute else spec.outputs[0].location,
+            "one kernel serves every rank, and counts axes from the front or from the end",
+            "give the input a `rank`, or name the axis by one number",
+        )
     )

@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.call_variants import different_variants, read_variants
+from msopgen_wrap.families.call_variants import (
+    axis_at_every_rank,
+    different_variants,
+    read_variants,
+)
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.index.call import CallReader, IndexCall
 from msopgen_wrap.graph.other_traces import trace_with
@@ -114,19 +118,8 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
         reader = CallReader(spec, others[0], 0)
         node = reader.anchor()
         raise reader.refusal(node, "the sizes of the tensor depend on the rank of the inputs")
-    for number in (lambda c: c.axis, lambda c: c.axis - c.rank):
-        numbers = set(map(number, found))
-        if len(numbers) == 1 or call.attr:
-            return int(numbers.pop())
-    raise OpgenError(
-        Diagnostic(
-            "OPG204",
-            f"the indexed axis of {spec.op} depends on the rank of its inputs",
-            spec.compute.location if spec.compute else spec.outputs[0].location,
-            "one kernel serves every rank, and counts axes from the front or from the end",
-            "give the input a `rank`, or name the axis by one number",
-        )
-    )
+    axes = [(c.axis, c.axis - c.rank) for c in found]
+    return axis_at_every_rank(spec, axes, bool(call.attr), f"the indexed axis of {spec.op}")
 
 
 def _check_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> None:

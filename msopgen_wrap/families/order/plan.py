@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.call_variants import different_variants, read_variants
+from msopgen_wrap.families.call_variants import (
+    axis_at_every_rank,
+    different_variants,
+    read_variants,
+)
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.order.call import OrderCall, OrderReader
 from msopgen_wrap.graph.other_traces import trace_with
@@ -113,19 +117,8 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: OrderCall)
         OpgenError: OPG204 where neither does.
     """
     found = [call, *(OrderReader(spec, other, 0).read() for other in others)]
-    for number in (lambda c: c.axis - c.rank, lambda c: c.axis):
-        numbers = set(map(number, found))
-        if len(numbers) == 1 or call.attr:
-            return int(numbers.pop())
-    raise OpgenError(
-        Diagnostic(
-            "OPG204",
-            f"the axis that {spec.op} sorts depends on the rank of its inputs",
-            spec.compute.location if spec.compute else spec.outputs[0].location,
-            "one kernel serves every rank, and counts axes from the front or from the end",
-            "give the input a `rank`, or name the axis by one number",
-        )
-    )
+    axes = [(c.axis - c.rank, c.axis) for c in found]
+    return axis_at_every_rank(spec, axes, bool(call.attr), f"the axis that {spec.op} sorts")
 
 
 def _proved(spec: OpSpec, traced: TracedGraph, call: OrderCall) -> OrderCall:
