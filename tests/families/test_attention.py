@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp
 
 from msopgen_wrap.diagnostics import OpgenError
@@ -149,7 +150,9 @@ def mask_shape(case: Case, shapes: Shapes) -> tuple[int, ...]:
     return tuple(eval(case.mask[1], {"q": q, "k": k}))
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize(
+    "name", default_part(FORMS, ["softmax by hand", "causal sdpa", "queries in groups"])
+)
 def test_forms_of_attention_are_one_pass(name: str) -> None:
     case = FORMS[name]
     spec = spec_of(case)
@@ -178,7 +181,9 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(
+    "name", default_part(PARTS, ["softmax over queries", "a mask that is computed"])
+)
 def test_what_is_no_attention_is_cut_at_its_products(name: str) -> None:
     mask = ("q", "[q[2], k[2]]") if "m)" in PARTS[name] else None
     shapes = ((2, 3, 20, 16), (2, 3, 33, 16), (2, 3, 33, 24))

@@ -20,7 +20,9 @@ compute: |
 """
 
 
-@pytest.mark.parametrize(("shape", "result"), [("like x", "w"), ("'[]'", "w.sum()")])
+@pytest.mark.parametrize(
+    ("shape", "result"), [("like x", "w"), pytest.param("'[]'", "w.sum()", marks=pytest.mark.slow)]
+)
 def test_what_reads_the_temporary_of_an_attr_is_planned(shape: str, result: str) -> None:
     spec = parse_spec(SPEC.format(shape=shape, result=result)).spec
     assert spec is not None

@@ -101,7 +101,10 @@ def forward_of(case: Case, name: str) -> OpSpec:
     return result.spec
 
 
-@pytest.mark.parametrize("name", ["numbers by attrs", "transposed, grouped and dilated"])
+@pytest.mark.parametrize(
+    "name",
+    ["numbers by attrs", pytest.param("transposed, grouped and dilated", marks=pytest.mark.slow)],
+)
 def test_a_gradient_is_made_of_convolutions_with_symbols(name):
     spec = gradient_spec(forward_of(CASES[name], "GradientCase"))
     traced = trace(spec, variants(spec)[0])

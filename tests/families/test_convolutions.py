@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp
 from operand_specs import operands_spec
 
@@ -159,14 +160,14 @@ def spec_of(
     return operands_spec(name, case.compute, ranks, case.shapes[0], case.z, (dtypes, "x"))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", default_part(CASES, ["padded", "groups"]))
 def test_a_convolution_of_views_is_one_pass(name):
     plan = plan_op(spec_of(CASES[name]))
     assert plan.family.name == "convolution"
     assert [b.class_name for b in plan.bodies] == ["Kernel"]
 
 
-@pytest.mark.parametrize("name", PASSES)
+@pytest.mark.parametrize("name", default_part(PASSES, ["bias and activation"]))
 def test_what_stands_around_is_a_pass_of_its_own(name):
     plan = plan_op(spec_of(PASSES[name]))
     made = [p.family.name for p in plan.parts]

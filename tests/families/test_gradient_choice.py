@@ -75,7 +75,12 @@ def spec_of(text: str) -> OpSpec:
 
 
 @pytest.mark.parametrize(
-    ("text", "op"), [(GATE, "Gate"), (PRODUCT, "Product"), (MATRICES, "Matrices")]
+    ("text", "op"),
+    [
+        (GATE, "Gate"),
+        (PRODUCT, "Product"),
+        pytest.param(MATRICES, "Matrices", marks=pytest.mark.slow),
+    ],
 )
 def test_auto_takes_a_kernel_where_one_can_be_planned(text: str, op: str) -> None:
     specs, refused = with_chosen_gradients([spec_of(text)])
@@ -106,6 +111,7 @@ def _plan(capfd: Any, path: Path) -> dict[str, dict[str, str]]:
     return {p["op"]: p["gradient"] for p in json.loads(capfd.readouterr().out)["plans"]}
 
 
+@pytest.mark.slow
 def test_plan_says_what_gives_the_gradients(tmp_path: Path, capfd: Any) -> None:
     path = tmp_path / "op.yaml"
     path.write_text(GATE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.families.parts.plan import PartsPlan
 from msopgen_wrap.schedule.report import as_text
@@ -51,6 +53,7 @@ def test_the_number_of_elements_of_a_computed_tensor_holds_for_every_rank() -> N
     assert "shape[0]" not in report
 
 
+@pytest.mark.slow
 def test_a_number_of_reduced_elements_is_that_of_its_own_axes() -> None:
     found = next(
         p for p in gradient_plan(TWO).parts if "grad_x" in {o.name for o in p.spec.outputs}
@@ -59,6 +62,7 @@ def test_a_number_of_reduced_elements_is_that_of_its_own_axes() -> None:
     assert "grad_b" in report and "1 / n)" not in report
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_loss_has_the_shape_that_an_attr_says() -> None:
     rule = "like x if how == 'none' else []"
     plan = gradient_plan(LOSS.replace("SHAPE", rule).replace("ATTRS", ATTRS).replace("HOW", "how"))

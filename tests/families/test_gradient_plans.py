@@ -40,7 +40,9 @@ def gradient(compute: str) -> OpSpec:
         ("torch.mean(x, dim, keepdim)", "elementwise"),
         ("torch.amax(x, dim, keepdim)", "row"),
         ("torch.var(x, dim, correction=correction, keepdim=keepdim)", "row"),
-        ("torch.std(x, dim, correction=0, keepdim=keepdim)", "row"),
+        pytest.param(
+            "torch.std(x, dim, correction=0, keepdim=keepdim)", "row", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_axes_may_be_an_attr(compute: str, family: str) -> None:
@@ -67,6 +69,7 @@ def _planned(text: str) -> list[str]:
     return [" ".join(p.name for p in part.writes) for part in plan.parts]
 
 
+@pytest.mark.slow
 def test_statistics_are_stored_by_the_pass_that_has_them() -> None:
     """The sums over rows need what the pass for grad_x computes: nothing is read again for it."""
     text = (
@@ -80,6 +83,7 @@ def test_statistics_are_stored_by_the_pass_that_has_them() -> None:
     assert _planned(text)[3:] == ["grad_x", "grad_gamma", "value2", "grad_gamma"]
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_mean_of_row_losses_is_a_number() -> None:
     spec = load_spec(data_dir("op_specs") / "loss/cosine_embedding_loss.yaml")
     plan = plan_op(gradient_spec(spec))

@@ -286,7 +286,13 @@ def test_gradients_are_scatters(compute, tmp_path):
 @pytest.mark.parametrize(
     ("compute", "index", "source", "given"),
     [
-        ("torch.scatter_add(x, -1, i, s)", "rank: 2", "like i", ((40, 64), (40, 30), (40, 30))),
+        pytest.param(
+            "torch.scatter_add(x, -1, i, s)",
+            "rank: 2",
+            "like i",
+            ((40, 64), (40, 30), (40, 30)),
+            marks=pytest.mark.slow,
+        ),
         ("torch.index_add(x, 0, i, s)", "rank: 1", "[i[0], x[1]]", ((9, 64), (30,), (30, 64))),
     ],
 )
