@@ -283,16 +283,11 @@ def test_gradients_are_scatters(compute, tmp_path):
     assert [part.family.name for part in plan.parts] == ["index"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("compute", "index", "source", "given"),
     [
-        pytest.param(
-            "torch.scatter_add(x, -1, i, s)",
-            "rank: 2",
-            "like i",
-            ((40, 64), (40, 30), (40, 30)),
-            marks=pytest.mark.slow,
-        ),
+        ("torch.scatter_add(x, -1, i, s)", "rank: 2", "like i", ((40, 64), (40, 30), (40, 30))),
         ("torch.index_add(x, 0, i, s)", "rank: 1", "[i[0], x[1]]", ((9, 64), (30,), (30, 64))),
     ],
 )

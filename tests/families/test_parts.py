@@ -78,7 +78,6 @@ CUTS = {
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
 DEFAULT = (
-    "halves of an odd length",
     "variants",
 )
 SHAPES = [(5, 9), (1, 7), (0, 7), (130, 1000), (3, 20000), (5000, 33)]
@@ -137,6 +136,7 @@ def test_results_and_sanitizer(built, shape):
         assert [f for f in result.findings if f.severity == "error"] == []
 
 
+@pytest.mark.slow
 def test_half_precision(tmp_path):
     spec = spec_of(
         CUTS["reductions over different axes"], tmp_path, "[float16, bfloat16]", "Halves"

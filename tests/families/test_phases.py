@@ -199,6 +199,7 @@ def test_without_the_synchronisation_of_the_compiler(built):
     assert result.findings == []
 
 
+@pytest.mark.slow
 def test_half_precision_at_other_ranks(tmp_path):
     case = CASES["cross entropy"]
     op = BuiltOp(spec_of(case, tmp_path, "[float16, bfloat16]", "HalfPhases"), tmp_path)
@@ -271,6 +272,7 @@ def test_a_pass_takes_only_the_temporaries_that_it_reads(tmp_path):
     assert tiling is not None and "Temporaries" not in tiling.functions
 
 
+@pytest.mark.slow
 def test_a_pass_on_the_way_to_a_temporary_has_names_of_its_own(tmp_path):
     """The gradient of a softmax of a sum: two temporaries were both called ``sum5``."""
     from msopgen_wrap.spec.loader import gradient_spec

@@ -129,6 +129,7 @@ def test_results(name, tmp_path):
         assert result.findings == []
 
 
+@pytest.mark.slow
 def test_values_and_positions_keep_the_axes_that_are_not_reduced(tmp_path: Path) -> None:
     """What a call gives several of stands on the axes of the call."""
     path = tmp_path / "maxima.yaml"
