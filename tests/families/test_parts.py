@@ -77,9 +77,7 @@ CUTS = {
     ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = (
-    "variants",
-)
+DEFAULT = ("variants",)
 SHAPES = [(5, 9), (1, 7), (0, 7), (130, 1000), (3, 20000), (5000, 33)]
 
 
