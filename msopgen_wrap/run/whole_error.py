@@ -1,8 +1,8 @@
 """Is a derived gradient right as a whole?
 
 The bounds of the rule ``mixed`` are absolute near zero, and the gradients of means are small
-throughout: a wrong factor stays within them. So does one that the largest error of a CPU covers. The
-root mean square of the errors tells.
+throughout: a wrong factor stays within them. So does one that the largest error of a CPU covers.
+The root mean square of the errors tells.
 """
 
 from __future__ import annotations
