@@ -79,7 +79,7 @@ def _limit(seconds: int) -> Iterator[None]:
     def late(*_: Any) -> None:
         raise _Late
 
-    # Time of this process: on a machine with other work a plan takes longer for no fault of its own.
+    # Time of this process: other work on the machine is no fault of a plan.
     before = signal.signal(signal.SIGPROF, late)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
