@@ -115,6 +115,18 @@ def test_wrong_gradients_fail(name: str, combo: int) -> None:
     assert [m for m, change in MUTANTS.items() if not judged(given, change)] == []
 
 
+@pytest.mark.parametrize("compute", ["torch.topk(x, 2, -1)[0]", "torch.topk(x, 2, -1, False)[0]"])
+def test_the_first_of_equal_elements_has_the_gradient(compute: str) -> None:
+    """PyTorch does not say which of them; kernels sort in a stable order."""
+    spec = gradient(ONE, "[x[0], 2]", compute)
+    case = TestCase(2, {"x": (2, 40), "grad_y": (2, 2)}, {})
+    inputs = {"x": torch.zeros(2, 40), "grad_y": torch.tensor([[1.0, 2.0], [3.0, 4.0]])}
+    golden = reference(spec, case, inputs).golden["grad_x"]
+    want = torch.zeros(2, 40, dtype=torch.float64)
+    want[:, :2] = inputs["grad_y"]
+    assert torch.equal(golden, want)
+
+
 def comparison(golden: torch.Tensor, native: torch.Tensor, derived: bool = True) -> Comparison:
     return Comparison(golden, native.dtype, native, MIXED, derived=derived)
 
