@@ -124,7 +124,7 @@ def fold_batch_norms(model: Any) -> tuple[Any, list[FoldedNorm], list[str]]:
             else None
         )
         if not isinstance(convolution, _CONVOLUTIONS):
-            left.append(f"{node.target}: no convolution before it")
+            left.append(f"{node.target}: no convolution before it; it stays a step of its own")
             continue
         assert isinstance(before, torch.fx.Node)
         reason = _objection(graph, before, node, convolution, norm)
@@ -140,14 +140,17 @@ def fold_batch_norms(model: Any) -> tuple[Any, list[FoldedNorm], list[str]]:
 
 def _objection(graph: Any, before: Any, node: Any, convolution: Any, norm: Any) -> str:
     if norm.running_mean is None or norm.running_var is None:
-        return "it keeps no statistics"
+        return "it keeps no statistics; make it with track_running_stats=True"
     if len(before.users) > 1:
-        return f"the result of {before.target} is used elsewhere, too"
+        return (
+            f"the result of {before.target} is used elsewhere, too; give each use a convolution "
+            "of its own"
+        )
     for called, module in ((before, convolution), (node, norm)):
         if sum(n.op == "call_module" and n.target == called.target for n in graph.nodes) > 1:
-            return f"{called.target} is called more than once"
+            return f"{called.target} is called more than once; use a copy for each call"
         if module._forward_hooks or module._forward_pre_hooks:
-            return f"{called.target} has hooks"
+            return f"{called.target} has hooks; remove them first"
     return ""
 
 

@@ -37,7 +37,7 @@ def result_shapes(
             result: Any = evaluate(param.shape, shapes, attrs)
             found[param.name] = tuple(int(n) for n in result)
     except ShapeError as error:
-        return f"the op does not take these shapes: {error}"
+        return f"the op does not take these shapes: {error}; widen the shape rules of its spec"
     return found
 
 

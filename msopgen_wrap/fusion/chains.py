@@ -16,6 +16,8 @@ from msopgen_wrap.torch_import import torch
 REDUCED = names_in("sum mean amax amin softmax log_softmax")
 NORMS = names_in("layer_norm rms_norm")
 FLOATS = ("float16", "bfloat16", "float32")
+# What to do where no spec can be written for the user.
+OWN_SPEC = "write a spec of the formula yourself and give its op to `fuse(specs=...)`"
 
 
 @dataclass(frozen=True)
@@ -84,24 +86,28 @@ class Chain:
         for fake in fakes:
             dtype = str(fake.dtype).removeprefix("torch.")
             if dtype not in (*FLOATS, "bool", "int32", "int64"):
-                return f"it reads or gives {dtype}"
-            if fake.dim() > 8 or not all(type(n) is int for n in fake.shape):
-                return "its ranks or sizes"
+                return f"it reads or gives {dtype}, which no op has; convert it before the chain"
+            if fake.dim() > 8:
+                return f"a tensor has {fake.dim()} axes; join some of them, ops have 8 at most"
+            if not all(type(n) is int for n in fake.shape):
+                return "a size depends on data; compute it outside of the chain"
         first = self.ordered_inputs[0].meta["val"] if self.inputs else None
-        if first is None or not first.is_floating_point():
-            return "its largest input is no float"
+        if first is None:
+            return "it reads no tensor; keep its result as a buffer of the module"
+        if not first.is_floating_point():
+            return "its largest input is no float; convert it to one before the chain"
         if self.reduces and first.dim() == 0:
-            return "it reduces a scalar"
+            return "it reduces a scalar; leave that step out"
         for node in self.results:
             if self.result_shape(node) is None:
                 if not self.reduces:
-                    return "its result is not the broadcast of its inputs"
-                return "the shape of its result follows no simple rule"
+                    return f"its result is not the broadcast of its inputs; {OWN_SPEC}"
+                return f"the shape of its result follows no simple rule; {OWN_SPEC}"
         # A kernel of pointwise work has one size of loop: results of fewer inputs may be smaller.
         if not self.reduces and len({self.result_shape(node) for node in self.results}) > 1:
-            return "its results are broadcasts of different inputs"
+            return "its results are broadcasts of different inputs; expand these before the chain"
         if self.reduces and any(self.input_shape(n) is None for n in self.ordered_inputs[1:]):
-            return "its inputs are broadcast in more than one way"
+            return "its inputs are broadcast in more than one way; expand them before the chain"
         return ""
 
     def input_shape(self, node: Any) -> str | None:

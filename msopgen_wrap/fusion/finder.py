@@ -165,7 +165,7 @@ class Finder:
         if pattern.same and (not matched or "constants" in reason):
             return  # the same op with a tensor for each input says why
         if not matched and matcher.gave_up:
-            reason = "there are too many ways to read the formula"
+            reason = "there are too many ways to read the formula; use a spec of a part of it"
         elif not matched and matcher.obstacle is not None:
             wanted, found = matcher.obstacle
             if matcher.agreed < 2:
@@ -173,9 +173,12 @@ class Finder:
             at = place_of(found.value) if found.value is not None else "a step"
             reason = f"{_shown(wanted, loose=True)} expected, {at} is {_shown(found)}"
             if _head(wanted) == _head(found):
-                reason = f"{at} has the same operator, but not on values that the op could read"
+                reason = (
+                    f"{at} has the same operator, but not on values that the op could read; see "
+                    "what its operands are made of"
+                )
         elif matched and not reason:
-            reason = "an input of the op is no tensor of the model"
+            reason = "an input of the op is no tensor of the model; make it an attr of the spec"
         if reason and share >= 0.5:
             self.misses.append(NearMiss(pattern.label, place_of(node), reason, share))
 
@@ -205,11 +208,14 @@ class Finder:
             return reason
         shapes = {name: tuple(fake.shape) for name, fake in fakes.items()}
         dtypes = {name: fake.dtype for name, fake in fakes.items()}
-        reason = "its constants or axes are others"
+        reason = "its constants or axes are others; make them attrs of the spec"
         for attrs in attr_choices(pattern, match):
             exact = traced(spec, pattern.variant, attrs, shapes, dtypes)
             if exact is None or root not in exact.outputs:
-                reason = f"compute does not take these shapes ({_shapes_text(shapes)})"
+                reason = (
+                    f"compute does not take these shapes ({_shapes_text(shapes)}); widen the shape "
+                    "rules of the spec"
+                )
                 continue
             if pattern.same:
                 outputs, _ = with_one_tensor(exact.outputs, pattern.same)
@@ -382,7 +388,7 @@ def _dtype_reason(spec: OpSpec, fakes: dict[str, Any], name: str, result: Any) -
             if out.dtypes[i] == wanted:
                 return ""
     text = ", ".join(f"{n} {d}" for n, d in given.items())
-    return f"the op has no dtypes {text} -> {name} {wanted}"
+    return f"the op has no dtypes {text} -> {name} {wanted}; add them to its spec"
 
 
 _WIDTH = {torch.bfloat16: 1, torch.float16: 1, torch.float32: 2, torch.float64: 3}
@@ -399,7 +405,10 @@ def _rounding_reason(region: Region, fakes: dict[str, Any]) -> str:
         if isinstance(value, torch.Tensor) and value.dtype in _WIDTH:
             if _WIDTH[value.dtype] < min(widths):
                 dtype = str(value.dtype).removeprefix("torch.")
-                return f"{place_of(node)} rounds to {dtype} on the way"
+                return (
+                    f"{place_of(node)} rounds to {dtype} on the way; leave the conversion out, or "
+                    "write it in the spec"
+                )
             if value.dtype is torch.float64:
-                return f"{place_of(node)} calculates in float64"
+                return f"{place_of(node)} calculates in float64; use float32, which kernels have"
     return ""

@@ -156,14 +156,15 @@ def _difference(
                 results = compute(list(values), list(values.values()))
         except Exception as error:
             text = str(error).splitlines() or [type(error).__name__]
-            return f"compute does not take these inputs: {text[0]}"
+            return f"compute does not take these inputs: {text[0]}; widen the rules of the spec"
         given = dict(zip(output_names, results, strict=True))
         for name, node in outputs.items():
             reason = _unequal(own[node], given[name])
             if reason:
-                return f"{name} is not the same: {reason}"
+                return f"{name} is not the same: {reason}; compare the formula with the spec's"
         compared = True
-    return "" if compared else "the model does not take the random values of the proof"
+    refused = "the model does not take the random values of the proof; call the op in the model"
+    return "" if compared else refused
 
 
 def _unequal(wanted: Any, found: Any) -> str:

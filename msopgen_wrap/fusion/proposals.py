@@ -9,7 +9,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.fusion.chain_text import spec_text, takes
-from msopgen_wrap.fusion.chains import Chain
+from msopgen_wrap.fusion.chains import OWN_SPEC, Chain
 from msopgen_wrap.fusion.finder import Finder, Site
 from msopgen_wrap.fusion.in_place import without_writes
 from msopgen_wrap.fusion.regions import (
@@ -155,18 +155,21 @@ def _checked(text: str, graph: Any, chain: Chain) -> tuple[OpSpec, list[Site]] |
     result = parse_spec(text)
     if result.spec is None:
         problem = next(d for d in result.diagnostics if d.severity == "error")
-        return f"no spec: {problem.what}"
+        return f"no spec: {problem.what}; {problem.fix or OWN_SPEC}"
     try:
         plan_op(result.spec)
     except OpgenError as error:
-        return f"no kernel: {error.diagnostics[0].what}"
+        problem = error.diagnostics[0]
+        return f"no kernel: {problem.what} ({problem.code}); {problem.fix or OWN_SPEC}"
     finder = Finder(graph)
     sites = finder.sites([result.spec])
     if not _stands_at(chain, sites):
         near = [m for m in finder.misses if m.place == place_of(chain.root)]
         reason = max(near, key=lambda m: m.share).reason if near else ""
         return (
-            f"not found again in the model: {reason}" if reason else "not found again in the model"
+            "the spec made of it does not match it"
+            + (f": {reason}" if reason else "")
+            + f"; {OWN_SPEC}"
         )
     return result.spec, sites
 
@@ -205,7 +208,10 @@ def _chain(results: tuple[Any, ...], members: set[Any], written: set[int]) -> Ch
     if reason:
         return reason
     if len(inputs) > MAX_INPUTS:
-        return f"it reads {len(inputs)} tensors"
+        return (
+            f"it reads {len(inputs)} tensors, {MAX_INPUTS} are the most; join some of them first, "
+            "or write a spec of a part"
+        )
     after = bytes_of([n.meta["val"] for n in (*inputs, *results)])
     chain = Chain(results, region.nodes, tuple(inputs), moved_bytes(region.nodes), after)
     return chain.objection() or chain

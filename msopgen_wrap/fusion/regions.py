@@ -101,11 +101,11 @@ def region_between(outputs: Sequence[Any], inputs: Sequence[Any]) -> Region | st
         if node in nodes:
             continue
         if node.op != "call_function":
-            return f"it also depends on {node.name}"
+            return f"it also depends on {node.name}; give that to the op as an input"
         nodes.add(node)
         queue += [n for n in node.all_input_nodes if n not in stops]
     if not nodes:
-        return "nothing is computed between inputs and outputs"
+        return "nothing is computed between inputs and outputs; there is nothing to replace"
     graph = next(iter(nodes)).graph
     ordered = tuple(n for n in graph.nodes if n in nodes)
     used = dict.fromkeys(i for n in ordered for i in n.all_input_nodes if i in stops)
@@ -115,7 +115,10 @@ def region_between(outputs: Sequence[Any], inputs: Sequence[Any]) -> Region | st
     for node in nodes:
         for user in node.users:
             if user not in nodes and order[user] <= known:
-                return f"{place_of(user)} reads a result before all inputs are known"
+                return (
+                    f"{place_of(user)} reads a result before all inputs are known; compute the "
+                    "inputs before it"
+                )
     return Region(ordered, tuple(used), tuple(dict.fromkeys(outputs)))
 
 
@@ -136,7 +139,10 @@ def _mode_change(region: Region) -> str:
             last = segment  # the call stands behind the last input
     if all(segments[node] == last for node in region.nodes):
         return ""
-    return "gradients or autocast are switched between its inputs and its steps"
+    return (
+        "gradients or autocast are switched between its inputs and its steps; switch them outside "
+        "of the formula"
+    )
 
 
 def objection(region: Region, written: set[int]) -> str:
@@ -146,23 +152,32 @@ def objection(region: Region, written: set[int]) -> str:
     for node in region.nodes:
         outside = [u for u in node.users if u not in nodes]
         if outside and node not in outputs:
-            return f"{place_of(node)} is used elsewhere, too ({place_of(outside[0])})"
+            return (
+                f"{place_of(node)} is used elsewhere, too ({place_of(outside[0])}); make it an "
+                "output of the op, or compute it again there"
+            )
         if node.target is operator.getitem:
             continue
         if not isinstance(node.target, OpOverload):
-            return f"{place_of(node)} is a call into a subgraph"
+            return (
+                f"{place_of(node)} is a call into a subgraph; fuse the model that it calls, or "
+                "write the step without it"
+            )
         if node.target._schema.is_mutable:
-            return f"{place_of(node)} works in place"
+            return f"{place_of(node)} works in place; use the operator without underscore"
         if packet_name(node.target) in ("detach", "detach_"):
-            return f"{place_of(node)} stops the gradient"
+            return f"{place_of(node)} stops the gradient; move it before or behind the formula"
         random = torch.Tag.nondeterministic_seeded in node.target.tags
         if random and not is_idle_dropout(node):
-            return f"{place_of(node)} draws random numbers"
+            return (
+                f"{place_of(node)} draws random numbers; use model.eval() if it is a dropout, or "
+                "draw them before and pass them in"
+            )
     for node in (*region.inputs, *region.nodes):
         if _storages([node]) & written:
             return (
                 f"the memory of {place_of(node)} is written in place, or by a call with a graph of "
-                "its own"
+                "its own; write a copy"
             )
     changed = _mode_change(region)
     if changed:
@@ -170,10 +185,10 @@ def objection(region: Region, written: set[int]) -> str:
     taken = _storages(region.inputs)
     for node in region.outputs:
         if _storages([node]) & taken:
-            return f"{place_of(node)} is a view of an input"
+            return f"{place_of(node)} is a view of an input; leave the view out of the op"
     memories = [s for n in region.outputs for s in _storages([n])]
     if len(set(memories)) < len(memories):
-        return "two of the results are views of the same memory"
+        return "two of the results are views of the same memory; give one, and view it outside"
     return ""
 
 

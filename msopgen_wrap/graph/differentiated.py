@@ -8,6 +8,7 @@ see a tensor as ``[n, channels, rest]``, whatever its rank is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -181,6 +182,20 @@ def _margin_ranking_loss(
     return _reduced(loss, size_average, reduce, reduction)
 
 
+def _gaussian_nll_loss(
+    x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """Return the loss; variances below ``eps`` are raised to it, which no gradient sees."""
+    if not isinstance(var, torch.Tensor):
+        var = var * torch.ones_like(x)
+    elif var.dim() == x.dim() - 1:
+        var = var.unsqueeze(-1)
+    raised = torch.where(var < eps, var + (eps - var).detach(), var)
+    loss = 0.5 * (torch.log(raised) + (x - target) ** 2 / raised)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return _reduced(loss, None, None, reduction)
+
+
 def _cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """Return the cosine; lengths below ``eps`` are raised to it, which no gradient sees."""
     directions = []
@@ -276,8 +291,10 @@ def _prelu(x: Any, weight: Any) -> Any:
     if x.dim() < 2:
         return NotImplemented
     seen = x.reshape(x.shape[0], x.shape[1], _rest(x))
-    scaled = seen * weight.view(1, weight.shape[0], 1)
-    return torch.where(seen > 0, seen, scaled).reshape(x.shape)
+    above = seen > 0
+    # the weight has no part in what is above, infinities included
+    scaled = torch.where(above, 0.0, seen) * weight.view(1, weight.shape[0], 1)
+    return torch.where(above, seen, scaled).reshape(x.shape)
 
 
 # ---- attention -----------------------------------------------------------------------------------
@@ -336,6 +353,7 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     functional.hinge_embedding_loss: _hinge_embedding_loss,
     functional.margin_ranking_loss: _margin_ranking_loss,
     functional.cosine_similarity: _cosine_similarity,
+    functional.gaussian_nll_loss: _gaussian_nll_loss,
     functional.group_norm: _group_norm,
     functional.batch_norm: _batch_norm,
     functional.instance_norm: _instance_norm,

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msopgen_wrap.run.accuracy_rules import NATIVE_RATIO, THRESHOLDS, Accuracy, Thresholds
+from msopgen_wrap.run.whole_error import WholeError
 
 if TYPE_CHECKING:
     import torch
@@ -249,6 +250,11 @@ class FloatComparison:
                 f"want {want[where].item():.9g}"
             )
             return Accuracy(False, mean, maximum, reason, "mixed")
+        if self._derived:
+            whole = WholeError(want, finite, rtol, limits.small_error)
+            reason = whole.reason(error, self._native_error, self._allowance)
+            if reason:
+                return Accuracy(False, mean, maximum, reason, "mixed")
         note = ""
         if count:
             note = f"{count} elements are over atol + rtol |golden|, {measure}"

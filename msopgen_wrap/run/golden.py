@@ -14,7 +14,7 @@ from msopgen_wrap.run.chosen_places import ChosenPlaces
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
-from msopgen_wrap.run.reference_modes import KernelSteps, Provenance
+from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
@@ -157,7 +157,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
     Raises:
         NotApplicable: ``compute`` itself refuses the case (say, an axis the rank does not have).
     """
-    function = _compiled(spec)
+    function = _in_stable_order(_compiled(spec)) if spec.differentiated else _compiled(spec)
     attrs = _attrs_as_passed(spec, case)
     try:
         with torch.no_grad():
@@ -193,6 +193,16 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         Conditioning(again, inputs, wide) if origins.adds else None,
         {p.name: found for p in spec.outputs if (found := origins.places(golden[p.name]))},
     )
+
+
+def _in_stable_order(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a gradient's function that chooses the first of equal elements."""
+
+    def ordered(*args: Any) -> Any:
+        with StableOrders():
+            return function(*args)
+
+    return ordered
 
 
 _last_compiled: list[tuple[OpSpec, Callable[..., dict[str, Value]]]] = []

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.decompositions import reduction_decompositions
+from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
 from msopgen_wrap.torch_import import torch
@@ -151,6 +152,20 @@ class Provenance(TorchDispatchMode):
         """Say whether a result is the same for all elements that the inputs could have."""
         tensors = [t for t in tree_leaves(value) if isinstance(t, torch.Tensor)]
         return all(id(t) in self._constant for t in tensors)
+
+
+class StableOrders(TorchDispatchMode):
+    """Choose among equal elements as kernels do: the first of them.
+
+    PyTorch does not say which of them ``topk`` gives, and the gradient goes to that one.
+    """
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as for ``Provenance``
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return order_decompositions().get(func, func)(*args, **(kwargs or {}))
 
 
 _PERIODIC = frozenset((

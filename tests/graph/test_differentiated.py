@@ -34,6 +34,8 @@ CALLS = {
     "a slope": lambda x, y, w, b: F.prelu(x, w[:1]),
     "largest": lambda x, y, w, b: x.max(1)[0],
     "smallest": lambda x, y, w, b: torch.min(x, -1, keepdim=True).values,
+    "variances below eps": lambda x, y, w, b: F.gaussian_nll_loss(x, y, y.relu(), True, 0.5),
+    "a variance per row": lambda x, y, w, b: F.gaussian_nll_loss(x, y, x[..., 0].exp()),
     "product": lambda x, y, w, b: x.prod(-1),
     "product with zeros": lambda x, y, w, b: (x * (y[..., :1] > 0.5)).relu().prod(1, keepdim=True),
     "product of all": lambda x, y, w, b: x.prod(),
@@ -59,6 +61,17 @@ def test_a_replacement_has_the_same_values_and_gradients(name: str) -> None:
     with Composites(differentiated=True):
         replaced = both()
     torch.testing.assert_close(replaced, both())
+
+
+def test_a_slope_has_no_part_in_an_infinity() -> None:
+    def gradients() -> Any:
+        given = [torch.tensor([[torch.inf, -2.0]]), torch.tensor([0.5, 0.25])]
+        given = [tensor.requires_grad_() for tensor in given]
+        return torch.autograd.grad(F.prelu(*given).sum(), given)
+
+    with Composites(differentiated=True):
+        replaced = gradients()
+    torch.testing.assert_close(replaced, gradients())
 
 
 @pytest.mark.parametrize("shape", [(2, 6, 0), (0, 6, 3), (0, 6)])
