@@ -55,12 +55,23 @@ class Reference:
 
 
 class KeepDouble(Provenance):
-    """Refuse to leave float64: a reference that says ``x.float()`` still computes in double."""
+    """Refuse to leave float64: a reference that says ``x.float()`` still computes in double.
+
+    Sorts are stable, as those of kernels are: without ``stable=True`` PyTorch gives equal elements
+    in any order, so that positions could not be compared.
+    """
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         if kwargs.get("dtype") in _FLOATS:
             kwargs["dtype"] = torch.float64
+        if func is torch.ops.aten.sort.default:
+            func = torch.ops.aten.sort.stable
+        if func is torch.ops.aten.sort.stable:
+            kwargs["stable"] = True
+            names = ("dim", "descending")  # these follow a bar in the other overload
+            kwargs.update(zip(names, args[1:], strict=False))
+            args = args[:1]
         return super().__torch_dispatch__(func, types, args, kwargs)
 
 
