@@ -36,7 +36,7 @@ def _places(rows: Any, q: Any, ignores_nan: bool) -> Any:
         numbers = torch.isnan(rows).logical_not().to(rows.dtype).sum(-1, keepdim=True)
         return torch.clamp((numbers - 1) * q, min=0)
     # NaN is sorted to the end: it is the quantile of its row
-    return torch.where(torch.isnan(rows[..., last:]), last, q * last)
+    return torch.where(torch.isnan(rows[..., last:]), last, q * last).to(rows.dtype)
 
 
 def _quantile(ignores_nan: bool) -> Callable[..., Any]:
