@@ -143,8 +143,9 @@ def _multilabel_margin_loss(x: Any, target: Any, reduction: int) -> tuple[Any, A
     hits = (labels.unsqueeze(-1) == number) & used.unsqueeze(-1)
     chosen = torch.where(hits, rows.unsqueeze(-2), 0).sum(-1, keepdim=True)
     is_label = hits.any(-2)
-    off = torch.clamp(1 - chosen + rows.unsqueeze(-2), min=0)
+    off = 1 - chosen + rows.unsqueeze(-2)
     counts = used.unsqueeze(-1) & torch.logical_not(is_label).unsqueeze(-2)
+    counts = counts & (off > 0)  # NaN is no loss, as in PyTorch
     losses = torch.where(counts, off / classes, 0).sum(-1).sum(-1)
     if reduction == _MEAN:
         losses = losses.mean()

@@ -107,7 +107,8 @@ def _middle_of_all(pick: str) -> Callable[..., Any]:
 def _mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
     """Return the value that is most often in a row, the smallest of several, and a place of it.
 
-    Every element is compared with all of its row: no sort. NaN equals none, itself included.
+    Every element is compared with all of its row: no sort. NaN equals none, itself included, so a
+    row with NaN has the mode of its numbers; PyTorch's depends on where the NaN is.
     """
     if not x.dim():
         return NotImplemented
