@@ -185,7 +185,7 @@ class KernelSteps(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if name in _PERIODIC:
             return torch.where(args[0].abs() > _LARGEST_ARGUMENT, torch.nan, result)
-        if name in UNORDERED:
+        if name in UNORDERED and args[0].is_floating_point():
             axis = args[1] if len(args) > 1 else kwargs.get("dim", -1)
             free = has_nan(args[0], axis).reshape(result[0].shape)
             return torch.where(free, torch.nan, result[0]), result[1]
