@@ -289,13 +289,10 @@ def _triangle(lower: bool) -> Callable[..., Any]:
 
 
 def _cross(x: Any, y: Any, *, dim: int = -1) -> Any:
-    rank = max(x.dim(), y.dim())
-    dim %= rank
+    dim %= x.dim()
 
     def turned(value: Any, start: int) -> Any:
-        # before it broadcasts: no pass slices a tensor that is not in memory
-        for _ in range(rank - value.dim()):
-            value = value.unsqueeze(0)
+        # before it broadcasts: no pass slices repeated elements
         return join([_part(value, dim, start, 3), _part(value, dim, 0, start)], dim)
 
     return turned(x, 1) * turned(y, 2) - turned(x, 2) * turned(y, 1)

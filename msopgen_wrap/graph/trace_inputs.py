@@ -30,7 +30,8 @@ def fake_input(param: TensorParam, shape: Any, dtype: str, mode: Any) -> torch.T
     concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
     settled = settled_axes(param, len(concrete))
     dynamic = [
-        DimDynamic.STATIC if axis in settled else DimDynamic.DYNAMIC for axis in range(len(concrete))
+        DimDynamic.STATIC if axis in settled else DimDynamic.DYNAMIC
+        for axis in range(len(concrete))
     ]
     tensor: torch.Tensor = mode.from_tensor(
         torch.ones(concrete, dtype=getattr(torch, dtype)),

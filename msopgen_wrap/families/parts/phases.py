@@ -56,7 +56,12 @@ _VIEWERS = ("contract", "index")
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
 # What makes tensors of numbers that differ.
-_COUNTS = {"aten.arange.default", "aten.arange.start", "aten.arange.start_step", "prims.iota.default"}
+_COUNTS = {
+    "aten.arange.default",
+    "aten.arange.start",
+    "aten.arange.start_step",
+    "prims.iota.default",
+}
 
 
 def curable(error: OpgenError) -> bool:
