@@ -45,7 +45,7 @@ def _quantile(ignores_nan: bool) -> Callable[..., Any]:
     ) -> Any:
         several = isinstance(q, torch.Tensor) and q.dim() == 1
         plain = type(q) in (int, float) and 0 <= q <= 1
-        if not (several or plain or isinstance(q, torch.Tensor) and not q.dim()):
+        if not (several or plain or (isinstance(q, torch.Tensor) and not q.dim())):
             return NotImplemented  # PyTorch says what is wrong
         if interpolation not in {*_SHARES, *_ROUNDED} or not input.is_floating_point():
             return NotImplemented

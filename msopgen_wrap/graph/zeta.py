@@ -1,7 +1,7 @@
 """Hurwitz's zeta function as powers: its first terms, and the Euler-Maclaurin series of the rest.
 
-zeta(s, q) is the sum of (q + k)^-s over all k from 0 on. With the first ``_TERMS`` of them taken one
-by one, w = q + _TERMS and the Bernoulli numbers B, the rest is
+zeta(s, q) is the sum of (q + k)^-s over all k from 0 on. With the first ``_TERMS`` of them taken
+one by one, w = q + _TERMS and the Bernoulli numbers B, the rest is
 
     w^(1 - s) / (s - 1)
         + w^-s (1/2 + the sum over j of B_2j s (s + 1) ... (s + 2j - 2) / ((2j)! w^(2j - 1)))

@@ -166,7 +166,8 @@ class KernelSteps(TorchDispatchMode):
     PyTorch's own standard deviation of float32 is calculated in double precision, which has room
     for squares that float32 has not; kernels decompose it into sums. They add and multiply in an
     order of their own, so NaN stands for what overflows or cancels in some order, for periodic
-    functions of large arguments, and for what PyTorch itself does not define: the differences that ``op_specs/README.md`` lists.
+    functions of large arguments, and for what PyTorch itself does not define: the differences that
+    ``op_specs/README.md`` lists.
     """
 
     @classmethod

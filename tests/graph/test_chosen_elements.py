@@ -1,4 +1,4 @@
-"""What stands in place of PyTorch's quantiles, modes, places of non-zeros and labels: equal to it."""
+"""What stands in place of PyTorch's quantiles, modes, places and labels: equal to it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-import torch.nn.functional as F
 
 from msopgen_wrap.graph.counting import counting_decompositions, counting_functions
 from msopgen_wrap.graph.index_decompositions import index_decompositions
