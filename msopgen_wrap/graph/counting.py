@@ -149,7 +149,7 @@ def _nonzero_static(x: Any, *, size: Any, fill_value: int = -1) -> Any:
     # as many elements lie before number n as have at most n found up to them
     before = (found <= number.unsqueeze(-1)).to(torch.int32).sum(-1, dtype=torch.int32)
     there = before < flat.shape[0]
-    columns = []
+    columns: list[Any] = []
     rest = before
     for length in reversed(x.shape):
         above = torch.div(rest, torch.sym_max(length, 1), rounding_mode="floor")
