@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.decompositions import reduction_decompositions
-from msopgen_wrap.run.chosen_places import KEEPING, UNORDERED, ChosenPlaces, has_nan
+from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
 from msopgen_wrap.torch_import import torch
 
@@ -165,9 +165,8 @@ class KernelSteps(TorchDispatchMode):
 
     PyTorch's own standard deviation of float32 is calculated in double precision, which has room
     for squares that float32 has not; kernels decompose it into sums. They add and multiply in an
-    order of their own, so NaN stands for what overflows or cancels in some order, for periodic
-    functions of large arguments, and for what PyTorch itself does not define: the differences that
-    ``op_specs/README.md`` lists.
+    order of their own, so NaN stands for what overflows or cancels in some order, and for periodic
+    functions of large arguments: the differences that ``op_specs/README.md`` lists.
     """
 
     @classmethod
@@ -186,10 +185,6 @@ class KernelSteps(TorchDispatchMode):
         name = func.overloadpacket.__name__
         if name in _PERIODIC:
             return torch.where(args[0].abs() > _LARGEST_ARGUMENT, torch.nan, result)
-        if name in UNORDERED and args[0].is_floating_point():
-            axis = args[1] if len(args) > 1 else kwargs.get("dim", -1)
-            free = has_nan(args[0], axis).reshape(result[0].shape)
-            return torch.where(free, torch.nan, result[0]), result[1]
         if (name in _JOINED or _averages(name)) and result.is_floating_point():
             kwargs.pop("dtype", None)
             return torch.where(_depends_on_order(name, func, args, kwargs), torch.nan, result)

@@ -29,3 +29,15 @@ def test_the_golden_reference_of_a_sort_is_stable(name: str) -> None:
         places = sort(ROWS)
     stable = torch.sort(ROWS, dim=dim, descending=descending, stable=True)[1]
     assert torch.equal(places, stable)
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_the_golden_mode_of_a_row_with_nan_is_that_of_its_numbers(keepdim: bool) -> None:
+    nan = torch.nan
+    rows = torch.tensor([[nan, 2.0, 1.0, 1.0], [nan] * 4, [3.0, 3.0, 1.0, 2.0], [nan, 5, 4, 6]])
+    with KeepDouble() as origins:
+        values, places = torch.mode(rows.double(), -1, keepdim)
+    wanted = torch.tensor([1.0, nan, 3.0, 4.0], dtype=torch.float64)
+    torch.testing.assert_close(values.reshape(-1), wanted, equal_nan=True)
+    assert values.dim() == 1 + keepdim
+    assert origins.places(places) is not None
