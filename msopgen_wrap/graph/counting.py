@@ -94,10 +94,12 @@ def _pdist(x: Any, p: Any = 2.0) -> Any:
 
 
 def _cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """Return what PyTorch's own gives, which looks at the data first; weights are left to it."""
-    if fweights is not None or aweights is not None or input.dim() > 2:
+    """Return what PyTorch's own gives, which looks at the data first."""
+    if input.dim() > 2:
         return NotImplemented
     x = input if input.is_floating_point() else input.to(torch.float32)
+    if fweights is not None or aweights is not None:
+        return _weighted_cov(x, correction, fweights, aweights)
     freedom = torch.sym_max(x.shape[-1] if x.dim() else 1, correction) - correction
     if x.dim() < 2:
         x = x.reshape(1, -1) if not x.dim() else x.unsqueeze(0)
@@ -105,6 +107,19 @@ def _cov(input: Any, *, correction: Any = 1, fweights: Any = None, aweights: Any
         return ((centred * centred).sum(1) / freedom).squeeze(0)
     centred = x - x.mean(1, keepdim=True)
     return torch.matmul(centred, centred.t()) / freedom
+
+
+def _weighted_cov(x: Any, correction: Any, counts: Any, shares: Any) -> Any:
+    """Return a covariance whose observations have a count, a weight or both."""
+    weights = counts if shares is None else shares if counts is None else counts * shares
+    total = weights.sum()
+    rows = x.reshape(1, -1) if x.dim() < 2 else x
+    centred = rows - (rows * weights).sum(1, keepdim=True) / total
+    lost = correction if shares is None else correction * (weights * shares).sum() / total
+    freedom = torch.clamp(total - lost, min=0)
+    if x.dim() < 2:
+        return ((centred * centred * weights).sum(1) / freedom).squeeze(0)
+    return torch.matmul(centred, (centred * weights).t()) / freedom
 
 
 def _corrcoef(input: Any) -> Any:
@@ -122,6 +137,25 @@ def _bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     product = torch.tensordot(input1, weight, dims=([-1], [1]))
     result = (product * input2.unsqueeze(-2)).sum(-1)
     return result if bias is None else result + bias
+
+
+def _nonzero_static(x: Any, *, size: Any, fill_value: int = -1) -> Any:
+    """Return where the first elements are that are not zero: how many before each are not."""
+    if not x.dim() or type(size) is not int or type(fill_value) is not int:
+        return NotImplemented
+    flat = (x != 0).reshape(-1).to(torch.int32)
+    found = torch.cumsum(flat, 0, dtype=torch.int32)
+    number = torch.arange(size, dtype=torch.int32, device=x.device)
+    # as many elements lie before number n as have at most n found up to them
+    before = (found <= number.unsqueeze(-1)).to(torch.int32).sum(-1, dtype=torch.int32)
+    there = before < flat.shape[0]
+    columns: list[Any] = []
+    rest = before
+    for length in reversed(x.shape):
+        above = torch.div(rest, torch.sym_max(length, 1), rounding_mode="floor")
+        columns.insert(0, torch.where(there, rest - above * length, fill_value))
+        rest = above
+    return torch.stack(columns, -1).to(torch.int64)
 
 
 def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
@@ -153,4 +187,5 @@ def counting_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten._cdist_forward.default: _cdist,
         _aten._pdist_forward.default: _pdist,
         _aten.masked_scatter.default: _masked_scatter,
+        _aten.nonzero_static.default: _nonzero_static,
     }

@@ -12,6 +12,7 @@ from msopgen_wrap.graph.index_decompositions import index_decompositions
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.graph.resampling import resampling_decompositions
+from msopgen_wrap.graph.zeta import zeta
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -144,10 +145,13 @@ def _average(axes: int) -> Callable[..., Any]:
 
 
 def _im2col(x: Any, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
-    plain = (*((d, 1) for d in dilation), *((p, 0) for p in padding))
-    if any(type(given) is not int or given != usual for given, usual in plain) or x.dim() != 4:
+    if any(type(n) is not int for n in (*dilation, *padding)) or x.dim() != 4:
         return NotImplemented
-    windows = _windows(x, list(kernel_size), list(stride)).permute(0, 1, 4, 5, 2, 3)
+    if any(padding):
+        x = torch.constant_pad_nd(x, [padding[1], padding[1], padding[0], padding[0]])
+    spans = [(n - 1) * d + 1 for n, d in zip(kernel_size, dilation, strict=True)]
+    windows = _windows(x, spans, list(stride))[..., :: dilation[0], :: dilation[1]]
+    windows = windows.permute(0, 1, 4, 5, 2, 3)
     count, channels, high, wide, rows, columns = windows.shape
     return windows.reshape(count, channels * high * wide, rows * columns)
 
@@ -206,6 +210,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(order_decompositions())
     table.update(resampling_decompositions())
     table.update(counting_decompositions())
+    table[aten.special_zeta.default] = zeta
     return table
 
 

@@ -132,6 +132,30 @@ def _nll_loss_backward(
     return torch.where(_hits(x, target) & used, scaled, torch.zeros_like(x))
 
 
+def _multilabel_margin_loss(x: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+    """Return the loss, and which classes are labels: those before the first negative number."""
+    rows, labels = torch.atleast_2d(x), torch.atleast_2d(target)
+    classes = rows.shape[-1]
+    labels = torch.clamp(labels, -1, classes).to(torch.int32)
+    number = torch.arange(classes, dtype=torch.int32, device=x.device)
+    end = torch.where(labels < 0, number, classes).amin(-1, keepdim=True)
+    used = number < end
+    hits = (labels.unsqueeze(-1) == number) & used.unsqueeze(-1)
+    chosen = torch.where(hits, rows.unsqueeze(-2), 0).sum(-1, keepdim=True)
+    is_label = hits.any(-2)
+    off = 1 - chosen + rows.unsqueeze(-2)
+    counts = used.unsqueeze(-1) & torch.logical_not(is_label).unsqueeze(-2)
+    counts = counts & (off > 0)  # NaN is no loss, as in PyTorch
+    losses = torch.where(counts, off / classes, 0).sum(-1).sum(-1)
+    if reduction == _MEAN:
+        losses = losses.mean()
+    elif reduction != _NONE:
+        losses = losses.sum()
+    elif x.dim() < 2:
+        losses = losses.squeeze(0)
+    return losses, is_label.to(x.dtype).reshape(target.shape)
+
+
 def _embedding_backward(
     grad: Any, indices: Any, num_weights: Any, padding_idx: Any, scale_grad_by_freq: bool
 ) -> Any:
@@ -207,6 +231,7 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.nll_loss2d_forward.default: _nll_loss_forward,
         _aten.nll_loss_backward.default: _nll_loss_backward,
         _aten.nll_loss2d_backward.default: _nll_loss_backward,
+        _aten.multilabel_margin_loss_forward.default: _multilabel_margin_loss,
         _aten.embedding_dense_backward.default: _embedding_backward,
         _aten.scatter_reduce.two: _scatter_reduce,
         _aten.index_reduce.default: _index_reduce,

@@ -8,6 +8,7 @@ with "nanmedian" that in the middle of what is no NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -103,6 +104,28 @@ def _middle_of_all(pick: str) -> Callable[..., Any]:
     return decomposition
 
 
+def _mode(x: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    """Return the value that is most often in a row, the smallest of several, and a place of it.
+
+    Every element is compared with all of its row: no sort. NaN equals none, itself included, so a
+    row with NaN has the mode of its numbers; PyTorch's depends on where the NaN is.
+    """
+    if not x.dim():
+        return NotImplemented
+    rows = x.movedim(dim, -1)
+    count = (rows.unsqueeze(-1) == rows.unsqueeze(-2)).to(torch.float32).sum(-1)
+    often = count == count.amax(-1, keepdim=True)
+    nothing = _greatest(x.dtype)
+    value = torch.where(often, rows, nothing).amin(-1, keepdim=True)
+    place = (often & (rows == value)).to(torch.float32).argmax(-1, keepdim=True)
+    value, place = value.movedim(-1, dim), place.movedim(-1, dim)
+    return _without_axis((value, place), dim, keepdim)
+
+
+def _greatest(dtype: Any) -> Any:
+    return math.inf if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
 def order_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries of sorts, and of what is an element of a sorted row."""
     return {
@@ -110,6 +133,7 @@ def order_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.sort.stable: _sort_stable,
         _aten.topk.default: _topk,
         _aten.kthvalue.default: _kthvalue,
+        _aten.mode.default: _mode,
         _aten.median.dim: _middle(MEDIAN),
         _aten.nanmedian.dim: _middle(NANMEDIAN),
         _aten.median.default: _middle_of_all(MEDIAN),

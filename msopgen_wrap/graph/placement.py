@@ -289,12 +289,12 @@ def _triangle(lower: bool) -> Callable[..., Any]:
 
 
 def _cross(x: Any, y: Any, *, dim: int = -1) -> Any:
-    dim %= max(x.dim(), y.dim())
+    dim %= x.dim()
 
     def turned(value: Any, start: int) -> Any:
+        # before it broadcasts: no pass slices repeated elements
         return join([_part(value, dim, start, 3), _part(value, dim, 0, start)], dim)
 
-    x, y = torch.broadcast_tensors(x, y)
     return turned(x, 1) * turned(y, 2) - turned(x, 2) * turned(y, 1)
 
 

@@ -208,8 +208,8 @@ def _sample_positions(grid: Any, sizes: list[Any], padding: int, corners: bool) 
     return found
 
 
-def _taken(x: Any, at: list[Any]) -> Any:
-    """Return the elements of ``x`` at whole positions, 0 for those outside of it."""
+def _taken(x: Any, at: list[Any], weight: Any = 1) -> Any:
+    """Return the elements of ``x`` at whole positions times weights, 0 for those outside of it."""
     sizes = list(x.shape[2:])
     inside = [(p >= 0) & (p <= size - 1) for p, size in zip(at, sizes, strict=True)]
     index: Any = None
@@ -223,6 +223,7 @@ def _taken(x: Any, at: list[Any]) -> Any:
     shape = (x.shape[0], x.shape[1], count)
     lined = index.reshape(index.shape[0], count).unsqueeze(1).expand(shape)
     values = torch.gather(flat, 2, lined).reshape(*shape[:2], *index.shape[1:])
+    values = values if isinstance(weight, int) else values * weight
     return torch.where(functools.reduce(torch.logical_and, inside).unsqueeze(1), values, 0)
 
 
@@ -240,7 +241,10 @@ def _grid_sampler(x: Any, grid: Any, mode: int, padding: int, corners: bool) -> 
         ]
         weight = functools.reduce(torch.mul, shares).unsqueeze(1)
         places = [f + step if step else f for f, step in zip(low, corner, strict=True)]
-        terms.append(_taken(x, places) * weight)
+        # A position that is no number has no weight: PyTorch leaves it out of a volume, where it
+        # makes a sample of an image NaN.
+        of_volume = len(at) == 3
+        terms.append(_taken(x, places, weight) if of_volume else _taken(x, places) * weight)
     return functools.reduce(torch.add, terms)
 
 

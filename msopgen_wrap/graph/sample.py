@@ -103,8 +103,11 @@ def count_attrs(spec: OpSpec) -> list[str]:
     ]
 
 
-def axes_of_one(param: TensorParam, rank: int) -> set[int]:
-    """Return the axes that the shape rule of an input gives size 1 in every call.
+def settled_axes(param: TensorParam, rank: int) -> set[int]:
+    """Return the axes that the shape rule of an input gives size 0 or 1 in every call.
+
+    PyTorch takes these sizes apart from all others: 1 may broadcast, and of a tensor without
+    elements it does not ask what a reshape of it has.
 
     Args:
         rank: the rank that the input has.
@@ -113,10 +116,10 @@ def axes_of_one(param: TensorParam, rank: int) -> set[int]:
         return set()
     items = param.shape.items
     runs = [i for i, item in enumerate(items) if isinstance(item, DimSlice)]
-    ones = [i for i, item in enumerate(items) if item == DimConst(1)]
+    found = [i for i, item in enumerate(items) if item in (DimConst(0), DimConst(1))]
     if len(runs) > 1:
         return set()
-    return {i if not runs or i < runs[0] else i + rank - len(items) for i in ones}
+    return {i if not runs or i < runs[0] else i + rank - len(items) for i in found}
 
 
 def candidate_shapes(

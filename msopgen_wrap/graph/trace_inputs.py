@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from msopgen_wrap.graph.sample import axes_of_one, count_attrs, sample_attrs
+from msopgen_wrap.graph.sample import count_attrs, sample_attrs, settled_axes
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.symbols import SymbolEnv, hint_of
 from msopgen_wrap.graph.variants import Variant
@@ -28,9 +28,10 @@ def fake_input(param: TensorParam, shape: Any, dtype: str, mode: Any) -> torch.T
     from torch.fx.experimental.symbolic_shapes import DimDynamic, StatelessSymbolicContext
 
     concrete = shape[0] if param.kind is ParamKind.DYNAMIC else shape
-    ones = axes_of_one(param, len(concrete))
+    settled = settled_axes(param, len(concrete))
     dynamic = [
-        DimDynamic.STATIC if axis in ones else DimDynamic.DYNAMIC for axis in range(len(concrete))
+        DimDynamic.STATIC if axis in settled else DimDynamic.DYNAMIC
+        for axis in range(len(concrete))
     ]
     tensor: torch.Tensor = mode.from_tensor(
         torch.ones(concrete, dtype=getattr(torch, dtype)),

@@ -23,6 +23,7 @@ from msopgen_wrap.graph.counting import counting_functions
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED, OF_ANY_RANK
 from msopgen_wrap.graph.index_decompositions import index_functions
 from msopgen_wrap.graph.placement import join
+from msopgen_wrap.graph.quantiles import quantile_functions
 from msopgen_wrap.graph.resampling import interpolate_functions
 from msopgen_wrap.graph.windows import window_functions
 from msopgen_wrap.torch_import import torch
@@ -83,6 +84,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.pad: _pad,
     functional.gaussian_nll_loss: _gaussian_nll_loss,
     **counting_functions(),
+    **quantile_functions(),
 }
 
 

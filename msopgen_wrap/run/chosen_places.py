@@ -16,6 +16,9 @@ from msopgen_wrap.torch_import import torch
 CHOOSING = frozenset(("topk", "kthvalue", "median", "nanmedian", "mode"))
 # Arguments that say along which axis, where it is no keyword.
 _AXIS = {"topk": 2, "kthvalue": 2, "median": 1, "nanmedian": 1, "mode": 1}
+# Operators that sort by ``<`` in PyTorch, among which NaN has no place: of a row with NaN they give
+# whatever the order of its elements leads to.
+UNORDERED = frozenset(("mode",))
 # What gives the same positions again.
 KEEPING = frozenset(("detach", "clone", "alias", "_to_copy", "to", "contiguous"))
 
@@ -27,10 +30,12 @@ class ChosenPlaces:
     Attributes:
         source: the tensor they were found in.
         axis: of it.
+        unordered: whether those of a row with NaN say nothing.
     """
 
     source: torch.Tensor
     axis: int
+    unordered: bool = False
 
     @classmethod
     def of(cls, name: str, args: Any, kwargs: Any) -> ChosenPlaces | None:
@@ -39,7 +44,9 @@ class ChosenPlaces:
             return None
         at = _AXIS[name]
         axis = args[at] if len(args) > at else kwargs.get("dim", -1)
-        return cls(args[0].clone(), int(axis)) if isinstance(axis, int) else None
+        if not isinstance(axis, int):
+            return None
+        return cls(args[0].clone(), int(axis), name in UNORDERED)
 
     def wrong(self, actual: torch.Tensor, golden: torch.Tensor) -> torch.Tensor:
         """Return which positions have no element of the right value, or are there twice.
@@ -68,4 +75,11 @@ class ChosenPlaces:
             )
             again.scatter_(self.axis, places.narrow(self.axis, 1, count - 1), twice)
         wrong = wrong | again
+        if self.unordered:
+            wrong = wrong & ~has_nan(source, self.axis)
         return wrong.squeeze(self.axis) if dropped else wrong
+
+
+def has_nan(rows: torch.Tensor, axis: int) -> torch.Tensor:
+    """Return which rows along an axis, kept as one element, have a NaN."""
+    return torch.isnan(rows).any(axis, keepdim=True)

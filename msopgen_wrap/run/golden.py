@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.graph.kept_tensors import meta_inputs
+from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.trace_rewrites import Composites
-from msopgen_wrap.run.chosen_places import ChosenPlaces
+from msopgen_wrap.run.chosen_places import ChosenPlaces, has_nan
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
@@ -55,13 +56,35 @@ class Reference:
 
 
 class KeepDouble(Provenance):
-    """Refuse to leave float64: a reference that says ``x.float()`` still computes in double."""
+    """Refuse to leave float64: a reference that says ``x.float()`` still computes in double.
+
+    Sorts are stable, as those of kernels are: without ``stable=True`` PyTorch gives equal elements
+    in any order, so that positions could not be compared. The mode of a row with NaN is that of its
+    numbers, as for kernels: PyTorch's depends on where the NaN is.
+    """
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         if kwargs.get("dtype") in _FLOATS:
             kwargs["dtype"] = torch.float64
+        if func is torch.ops.aten.sort.default:
+            func = torch.ops.aten.sort.stable
+        if func is torch.ops.aten.sort.stable:
+            kwargs["stable"] = True
+            names = ("dim", "descending")  # these follow a bar in the other overload
+            kwargs.update(zip(names, args[1:], strict=False))
+            args = args[:1]
+        if func is torch.ops.aten.mode.default and args[0].is_floating_point() and args[0].dim():
+            return self._mode_of_numbers(func, types, args, kwargs)
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _mode_of_numbers(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        axis = args[1] if len(args) > 1 else kwargs.get("dim", -1)
+        unordered = has_nan(args[0], axis).reshape(result[0].shape)
+        numbers = order_decompositions()[func](*args, **kwargs)
+        result[0].copy_(torch.where(unordered, numbers[0], result[0]))  # stays the result noted
+        return result
 
 
 def make_inputs(spec: OpSpec, case: TestCase) -> dict[str, Value]:

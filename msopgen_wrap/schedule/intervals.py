@@ -248,7 +248,9 @@ def _plain(value: Any) -> Any:
         name = str(value.target).removeprefix("aten.").split(".")[0]
         source: Any = value.args[0] if value.args else None
         integers = isinstance(source, Node) and all(
-            n.meta["val"].dtype in (torch.int32, torch.int64) for n in (source, value)
+            # a size has no dtype
+            getattr(n.meta.get("val"), "dtype", None) in (torch.int32, torch.int64)
+            for n in (source, value)
         )
         if name not in ("_to_copy", "alias", "clone", "detach") or not integers:
             break

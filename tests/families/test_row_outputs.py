@@ -114,6 +114,44 @@ def test_a_sum_of_one_element_is_no_sum_of_a_row(tmp_path, monkeypatch):
     assert all(len(part.operands()) == 1 for part in plan.parts[:-1]) and len(plan.parts) > 1
 
 
+CENTRED = """op: CentredRows
+inputs:
+  x: {dtype: float32, rank: 1}
+  w: {dtype: float32, shape: like x}
+outputs:
+  y: {dtype: float32, shape: "[]"}
+backward: none
+compute: |
+  n = w.sum()
+  r = x.reshape(1, -1)
+  c = r - (r * w).sum(1, keepdim=True) / n
+  y = (c * c * w).sum(1).squeeze(0)
+"""
+
+
+def centred(folder: Path) -> OpSpec:
+    path = folder / "centred.yaml"
+    path.write_text(CENTRED, encoding="utf-8")
+    return load_spec(path)
+
+
+def test_axes_in_front_of_the_first_reduction_leave_rows_rows(tmp_path: Path) -> None:
+    """The row minus its mean was read as one number: a wrong result."""
+    plan = plan_op(centred(tmp_path))
+    assert plan.family.name == "row"
+    assert {view.extent for body in plan.bodies for view in body.operands.values()} == {"full"}
+
+
+@pytest.mark.slow
+def test_results_of_rows_with_an_axis_in_front(tmp_path: Path) -> None:
+    op = BuiltOp(centred(tmp_path), tmp_path)
+    for length in (2, 7, 20011):
+        inputs = {"x": torch.rand(length), "w": torch.rand(length) + 0.5}
+        outputs, golden, result = op.run(inputs, mode="check")
+        check(outputs["y"], golden["y"])
+        assert result.findings == []
+
+
 RUN = {"a number with a sum of all": 1, "a vector with a sum of all": None}
 
 

@@ -55,6 +55,13 @@ MAX_TEMPORARIES = 32
 _VIEWERS = ("contract", "index")
 # Constants with the shape of another tensor.
 _FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
+# What makes tensors of numbers that differ.
+_COUNTS = {
+    "aten.arange.default",
+    "aten.arange.start",
+    "aten.arange.start_step",
+    "prims.iota.default",
+}
 
 
 def curable(error: OpgenError) -> bool:
@@ -346,9 +353,11 @@ def _is_input(node: Node) -> bool:
 
 
 def _is_filled(node: Node) -> bool:
-    """Whether a value is made of numbers alone, whatever gives its sizes."""
+    """Whether a value is one number throughout, whatever gives its sizes."""
     if not _is_tensor(node):
         return True
+    if target_name(node) in _COUNTS:
+        return False
     return node.op == "call_function" and all(map(_is_filled, node.all_input_nodes))
 
 

@@ -256,8 +256,9 @@ class GraphAxes(Refusals):
         for argument in arguments:
             for i, size in enumerate(result_shape(argument)):
                 at = rank - len(result_shape(argument)) + i
-                if at >= 0 and merged[at] is None and not is_one(size):
-                    merged[at] = self.rank - rank + at if self.rank >= rank else None
+                place = self.rank - rank + at  # below 0: in front of the space
+                if min(at, place) >= 0 and merged[at] is None and not is_one(size):
+                    merged[at] = place
         for argument in arguments:
             if argument in self.free:
                 shape = result_shape(argument)

@@ -1,0 +1,91 @@
+"""Quantiles: two neighbours of each sorted row, and what lies between them.
+
+The place of a quantile in its row depends on the data where a row has NaN. So the neighbours are
+sums of one element of the sorted row, in one pass for all quantiles, and no index is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msopgen_wrap.torch_import import torch
+
+_aten = torch.ops.aten
+# Interpolations -> the share of the upper neighbour, None where the place has it.
+_SHARES = {"linear": None, "midpoint": 0.5}
+# Interpolations that choose one neighbour -> how they round the place.
+_ROUNDED: dict[str, Callable[[Any], Any]] = {
+    "lower": torch.floor,
+    "higher": torch.ceil,
+    "nearest": torch.round,
+}
+
+
+def _rows(x: Any, dim: Any) -> Any:
+    """Return ``x`` with the axis of the quantiles as the last one."""
+    if dim is None:
+        return x.reshape(-1)
+    return x.unsqueeze(0) if not x.dim() else x.movedim(dim, -1)
+
+
+def _places(rows: Any, q: Any, ignores_nan: bool) -> Any:
+    """Return where in a sorted row the quantiles lie, each row with an axis of one behind."""
+    last = rows.shape[-1] - 1
+    if ignores_nan:
+        numbers = torch.isnan(rows).logical_not().to(rows.dtype).sum(-1, keepdim=True)
+        return torch.clamp((numbers - 1) * q, min=0)
+    # NaN is sorted to the end: it is the quantile of its row
+    return torch.where(torch.isnan(rows[..., last:]), last, q * last).to(rows.dtype)
+
+
+def _quantile(ignores_nan: bool) -> Callable[..., Any]:
+    def quantile(
+        input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Any:
+        several = isinstance(q, torch.Tensor) and q.dim() == 1
+        plain = type(q) in (int, float) and 0 <= q <= 1
+        if not (several or plain or (isinstance(q, torch.Tensor) and not q.dim())):
+            return NotImplemented  # PyTorch says what is wrong
+        if interpolation not in {*_SHARES, *_ROUNDED} or not input.is_floating_point():
+            return NotImplemented
+        rows = torch.sort(_rows(input, dim), dim=-1, stable=True)[0]
+        if several:
+            rows = rows.unsqueeze(0)
+            q = q.reshape([-1, *[1] * (rows.dim() - 1)])
+        place = _places(rows, q, ignores_nan)
+        number = torch.arange(rows.shape[-1], dtype=rows.dtype, device=rows.device)
+
+        def at(position: Any) -> Any:
+            return torch.where(number == position, rows, 0).sum(-1)
+
+        if interpolation in _ROUNDED:
+            found = at(_ROUNDED[interpolation](place))
+        else:
+            below = torch.floor(place)
+            share = _SHARES[interpolation]
+            share = (place - below).squeeze(-1) if share is None else share
+            found = torch.lerp(at(below), at(torch.ceil(place)), share)
+        return _kept(found, input, dim, several) if keepdim else found
+
+    return quantile
+
+
+def _kept(found: Any, x: Any, dim: Any, several: bool) -> Any:
+    """Return results with the axis of the quantiles as one element."""
+    if dim is not None:
+        return found.unsqueeze(dim % max(1, x.dim()) + several) if x.dim() else found
+    for _ in range(x.dim()):
+        found = found.unsqueeze(-1)
+    return found
+
+
+def quantile_functions() -> dict[Any, Callable[..., Any]]:
+    """Return PyTorch's functions, each with what tracing calls in its place."""
+    plain, of_numbers = _quantile(False), _quantile(True)
+    return {
+        torch.quantile: plain,
+        torch.Tensor.quantile: plain,
+        torch.nanquantile: of_numbers,
+        torch.Tensor.nanquantile: of_numbers,
+    }
