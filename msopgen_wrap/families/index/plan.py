@@ -75,8 +75,7 @@ def plan_index(
     plan = IndexPlan(spec, family, variants, [], dict(MODES))
     calls: list[tuple[IndexCall, int, dict[str, Any]]] = []
     for read in read_variants(spec, variants, list(plan.served), first, CallReader):
-        call = read.call
-        _check_attr(spec, read.traced, call)
+        call = _with_axis_attr(spec, read.traced, read.call)
         known = replace(call, axis=0, rank=0)
         calls.append((known, _axis_of_ranks(spec, read.others, call), read.operands))
         groups = _groups(spec, call, read.operands)
@@ -122,23 +121,29 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
     return axis_at_every_rank(spec, axes, bool(call.attr), f"the indexed axis of {spec.op}")
 
 
-def _check_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> None:
-    """Prove that an attr which shapes the graph is the axis, and nothing else.
+def _with_axis_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> IndexCall:
+    """Prove that an attr which shapes the graph is the axis, or nothing, and name the axis' one.
+
+    An attr that is a size is asked whether it is one, and shapes the graph no further.
 
     Raises:
         OpgenError: OPG202.
     """
-    for name in traced.structural:
-        attr = spec.attr(name)
-        if name != call.attr:
-            raise OpgenError(_shapes(spec, name))
-        for value in other_values(attr, traced):
-            again = trace_with(spec, traced, name, value)
+    fixed = replace(call, attr="")
+    named = ""
+    for name, value in traced.structural.items():
+        for other in other_values(spec.attr(name), traced):
+            again = trace_with(spec, traced, name, other)
             if again is None:
                 continue  # no axis of the sample
-            other = CallReader(spec, again, 0).read()
-            if other != replace(call, axis=value % call.rank, rank=other.rank):
+            found = replace(CallReader(spec, again, 0).read(), attr="")
+            if found == fixed:
+                continue
+            moved = type(value) is int and value % call.rank == call.axis
+            if not moved or found != replace(fixed, axis=other % call.rank, rank=found.rank):
                 raise OpgenError(_shapes(spec, name))
+            named = name
+    return replace(fixed, attr=named)
 
 
 def _shapes(spec: OpSpec, name: str) -> Diagnostic:
@@ -147,7 +152,7 @@ def _shapes(spec: OpSpec, name: str) -> Diagnostic:
         f"attr {name!r} changes what compute does beyond the axis it indexes",
         spec.attr(name).location,
         "the kernel is generated once and must serve every value",
-        "give it `allowed:` values, or use it only as `dim`",
+        "give it `allowed:` values, or use it only as `dim` or as a size",
     )
 
 
