@@ -86,6 +86,8 @@ def _assignments(
         if name in traced.structural and name not in counts:
             continue  # the sample's value is in the graph; the schedule compares other graphs
         attr = spec.attr(name)
+        if attr.type == "list_int":
+            continue  # a shape rule alone reads it: where compute does, it is structural
         for value in _values(attr, traced.numbers.get(name, set())):
             if attr.type == "list_float":
                 length = len(base[name])

@@ -193,7 +193,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
                 formulas = Composites(True) if spec.differentiated else contextlib.nullcontext()
                 with KernelSteps(), formulas:
                     stepped = function(tree_map(_float_copy, inputs), attrs)
-    except (RuntimeError, IndexError, ValueError) as error:
+    except (RuntimeError, IndexError, ValueError, ZeroDivisionError) as error:
         raise NotApplicable(str(error).splitlines()[0]) from error
     rounded = frozenset(
         p.name

@@ -97,6 +97,8 @@ class SpecOp:
         attrs = {}
         for name, value in given.items():
             own = self.attrs.get(name)
+            if own is not None and value is None:
+                continue  # not given: the spec's default
             if own is not None:
                 attrs[own] = counted(
                     self.spec.attr(own).allowed, value, getattr(inputs[0], "ndim", 0)

@@ -311,3 +311,83 @@ def test_a_mask_is_refused(tmp_path):
     with pytest.raises(OpgenError) as caught:
         plan_op(spec_of(Case("z = x[i]", "like x", inputs, []), tmp_path))
     assert caught.value.diagnostics[0].code in ("OPG201", "OPG331")
+
+
+SUMS = Case(
+    "z = torch.index_add(x.new_zeros([n, *x.shape[1:]]), 0, i, x)",
+    "[n, *x[1:]]",
+    'x: {dtype: [float32], rank: [1, 3]}\n  i: {dtype: [int64], shape: "[x[0]]"}',
+    [],
+    attrs="attrs:\n  n: {type: int, default: 8, min: 1}\n",
+)
+JOINED = """\
+op: Joined
+inputs:
+  x: {dtype: [float32, int64], rank: 2}
+  i: {dtype: int64, rank: 2}
+  s: {dtype: x, shape: like i}
+outputs:
+  z: like x
+attrs:
+  way: {type: str, default: put, allowed: [put, add, multiply, largest]}
+compute: |
+  if way == 'put':
+    z = torch.scatter(x, 0, i, s)
+  elif way == 'add':
+    z = torch.scatter_add(x, 0, i, s)
+  elif way == 'multiply':
+    z = torch.scatter_reduce(x, 0, i, s, 'prod')
+  else:
+    z = torch.scatter_reduce(x, 0, i, s, 'amax')
+backward: none
+"""
+
+
+def test_a_size_of_the_result_may_be_an_attr(tmp_path):
+    plan = plan_op(spec_of(SUMS, tmp_path))
+    assert [part.family.name for part in plan.parts] == ["index"]
+    assert plan.tiling_attrs() == set()  # no axis
+
+
+def test_an_attr_that_is_more_than_a_size_is_refused(tmp_path):
+    compute = "z = torch.index_select(x, n % 2, i)"
+    inputs = "x: {dtype: [float32], rank: 3}\n  i: {dtype: [int64], rank: 1}"
+    shape = "[i[0], x[1], x[2]]"
+    case = Case(compute, shape, inputs, [], attrs=SUMS.attrs.replace("min: 1", "min: 0"))
+    with pytest.raises(OpgenError) as caught:
+        plan_op(spec_of(case, tmp_path))
+    assert caught.value.diagnostics[0].code == "OPG202"
+
+
+def test_variants_may_join_values_in_different_ways(tmp_path):
+    path = tmp_path / "joined.yaml"
+    path.write_text(JOINED, encoding="utf-8")
+    plan = plan_op(load_spec(path))
+    assert [part.family.name for part in plan.parts] == ["index"]
+    ways = {(body.combine, body.compute) for body in plan.bodies}
+    assert ways == {
+        ("copy", ""),
+        *((way, kind) for way in ("add", "multiply", "largest") for kind in ("float", "int64_t")),
+    }
+
+
+@pytest.mark.slow
+def test_long_integers_are_joined_without_loss(tmp_path):
+    path = tmp_path / "joined.yaml"
+    path.write_text(JOINED.replace("[float32, int64]", "int64"), encoding="utf-8")
+    op = BuiltOp(load_spec(path), tmp_path / "op")
+    generator = torch.Generator().manual_seed(0)
+    i = torch.stack([torch.randperm(40, generator=generator)[:30] for _ in range(9)], 1)
+    values = torch.randint(-(1 << 62), 1 << 62, (2, 40, 9), generator=generator)
+    x, s = values[0], values[1, :30].contiguous()
+    ways = {
+        "put": x.scatter(0, i, s),
+        "add": x.scatter_add(0, i, s),
+        "multiply": x.scatter_reduce(0, i, s, "prod"),
+        "largest": x.scatter_reduce(0, i, s, "amax"),
+    }
+    for way, wanted in ways.items():
+        given = {"x": x, "i": i.contiguous(), "s": s}
+        outputs, _, result = op.run(given, {"way": way}, mode="check")
+        assert result.findings == []
+        assert torch.equal(outputs["z"], wanted)

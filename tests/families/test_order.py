@@ -114,6 +114,12 @@ def test_wide_integers_are_refused(tmp_path):
     assert [d.code for d in caught.value.diagnostics] == ["OPG332"]
 
 
+def test_values_may_leave_in_another_float(tmp_path):
+    compute = "v = torch.topk(torch.softmax(x.float(), -1), k, -1).values.to(x.dtype)"
+    plan = plan_op(spec_of(Case(compute, TOP, [], K), tmp_path, "float16"))
+    assert [part.family.name for part in plan.parts] == ["row", "order", "elementwise"]
+
+
 def test_positions_of_equal_elements_are_as_good() -> None:
     source = torch.tensor([[3.0, 5.0, 5.0, float("nan"), 1.0]])
     places = ChosenPlaces(source, -1)

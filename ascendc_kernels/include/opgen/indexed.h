@@ -233,6 +233,48 @@ __aicore__ inline void CopyRow(const LocalTensor<T>& dst, const LocalTensor<T>& 
     AscendC::DataCopy(dst, src, bytes / static_cast<uint32_t>(sizeof(T)));
 }
 
+// How two elements of 64 bits are joined; sums and products wrap.
+struct LongAdd {
+    __aicore__ static inline int64_t Of(int64_t a, int64_t b) {
+        return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+    }
+};
+
+struct LongMul {
+    __aicore__ static inline int64_t Of(int64_t a, int64_t b) {
+        return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+    }
+};
+
+struct LongMax {
+    __aicore__ static inline int64_t Of(int64_t a, int64_t b) { return a > b ? a : b; }
+};
+
+struct LongMin {
+    __aicore__ static inline int64_t Of(int64_t a, int64_t b) { return a < b ? a : b; }
+};
+
+// Join a row of 64-bit elements to another one. The vector unit has no arithmetic of 64 bits: the
+// scalar unit goes through them.
+template <typename Join>
+__aicore__ inline void JoinLongs(const LocalTensor<int64_t>& row, const LocalTensor<int64_t>& value,
+                                 uint32_t length) {
+    Order<AscendC::HardEvent::V_S>();
+    for (uint32_t i = 0; i < length; ++i) {
+        row.SetValue(i, Join::Of(row.GetValue(i), value.GetValue(i)));
+    }
+    Order<AscendC::HardEvent::S_V>();
+}
+
+// Give elements of 64 bits a value.
+__aicore__ inline void FillLongs(const LocalTensor<int64_t>& row, int64_t value, uint32_t length) {
+    Order<AscendC::HardEvent::V_S>();
+    for (uint32_t i = 0; i < length; ++i) {
+        row.SetValue(i, value);
+    }
+    Order<AscendC::HardEvent::S_V>();
+}
+
 }  // namespace opgen
 
 #endif  // OPGEN_INDEXED_H

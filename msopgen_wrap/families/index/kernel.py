@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.index.call import COMBINES
-from msopgen_wrap.families.index.plan import IndexBody, IndexPlan
+from msopgen_wrap.families.index.plan import LONG, IndexBody, IndexPlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
@@ -59,8 +59,7 @@ def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
         **entry_values(spec, style, branches),
         "call": plan.call,
         "initial": plan.scalar_names.get(plan.call.numbers[0], "") if plan.call.numbers[0] else "",
-        "instruction": COMBINES.get(plan.call.combine, ""),
-        "verb": _VERBS.get(plan.call.combine, ""),
+        "verb": " or ".join(dict.fromkeys(_VERBS[b.combine] for b in plan.bodies if b.combine)),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
     }
 
@@ -86,8 +85,10 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
         "source": named.get(call.values),
         "output": gm[-1],
         "wraps": call.wraps,
+        "instruction": COMBINES.get(body.combine, ""),
         "compute": body.compute or gm[-1]["type"],
-        "converts": bool(body.compute),
-        "bytes": bool(body.compute) and any(1 in pair for pair in sizes),
+        "converts": body.converts,
+        "long": body.compute == LONG,
+        "bytes": body.converts and any(1 in pair for pair in sizes),
         "narrows": any(target < source for source, target in sizes),
     }

@@ -32,6 +32,8 @@ NUMBERS = ("initialValue", "value")
 MODES = {"rows": 0}
 # UB for the indices of one axis, as opgen/indexed.h has it.
 INDEX_BYTES = 8192
+# Elements that the scalar unit joins: the vector unit has no arithmetic of 64 bits.
+LONG = CPP_TYPE["int64"]
 _WIDE = {"float32": ("float16", "bfloat16"), "int32": ("int8", "uint8", "int16", "int64")}
 
 
@@ -42,9 +44,16 @@ class IndexBody(Body):
     Attributes:
         compute: the C++ type that elements are added in, or converted through on their way to or
             from a temporary; "" where they keep their bits.
+        combine: of a scatter, how its variant joins values.
     """
 
     compute: str = ""
+    combine: str = ""
+
+    @property
+    def converts(self) -> bool:
+        """Whether elements are computed in another type than their own."""
+        return self.compute not in ("", LONG)
 
 
 @dataclass
@@ -75,9 +84,9 @@ def plan_index(
     plan = IndexPlan(spec, family, variants, [], dict(MODES))
     calls: list[tuple[IndexCall, int, dict[str, Any]]] = []
     for read in read_variants(spec, variants, list(plan.served), first, CallReader):
-        call = read.call
-        _check_attr(spec, read.traced, call)
-        known = replace(call, axis=0, rank=0)
+        call = _with_axis_attr(spec, read.traced, read.call)
+        # how values are joined is a matter of the variant's class, not of the tiling
+        known = replace(call, axis=0, rank=0, combine="copy" if call.combine else "")
         calls.append((known, _axis_of_ranks(spec, read.others, call), read.operands))
         groups = _groups(spec, call, read.operands)
         numbers = _numbers(plan, call)
@@ -92,6 +101,7 @@ def plan_index(
                 Placement(),
                 read.operands,
                 compute=compute,
+                combine=call.combine,
                 stored_shapes={spec.outputs[0].name: StoredShape((), call.sizes)}
                 if call.sizes
                 else {},
@@ -122,23 +132,29 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
     return axis_at_every_rank(spec, axes, bool(call.attr), f"the indexed axis of {spec.op}")
 
 
-def _check_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> None:
-    """Prove that an attr which shapes the graph is the axis, and nothing else.
+def _with_axis_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> IndexCall:
+    """Prove that an attr which shapes the graph is the axis, or nothing, and name the axis' one.
+
+    An attr that is a size is asked whether it is one, and shapes the graph no further.
 
     Raises:
         OpgenError: OPG202.
     """
-    for name in traced.structural:
-        attr = spec.attr(name)
-        if name != call.attr:
-            raise OpgenError(_shapes(spec, name))
-        for value in other_values(attr, traced):
-            again = trace_with(spec, traced, name, value)
+    fixed = replace(call, attr="")
+    named = ""
+    for name, value in traced.structural.items():
+        for other in other_values(spec.attr(name), traced):
+            again = trace_with(spec, traced, name, other)
             if again is None:
                 continue  # no axis of the sample
-            other = CallReader(spec, again, 0).read()
-            if other != replace(call, axis=value % call.rank, rank=other.rank):
+            found = replace(CallReader(spec, again, 0).read(), attr="")
+            if found == fixed:
+                continue
+            moved = type(value) is int and value % call.rank == call.axis
+            if not moved or found != replace(fixed, axis=other % call.rank, rank=found.rank):
                 raise OpgenError(_shapes(spec, name))
+            named = name
+    return replace(fixed, attr=named)
 
 
 def _shapes(spec: OpSpec, name: str) -> Diagnostic:
@@ -147,7 +163,7 @@ def _shapes(spec: OpSpec, name: str) -> Diagnostic:
         f"attr {name!r} changes what compute does beyond the axis it indexes",
         spec.attr(name).location,
         "the kernel is generated once and must serve every value",
-        "give it `allowed:` values, or use it only as `dim`",
+        "give it `allowed:` values, or use it only as `dim` or as a size",
     )
 
 
@@ -194,8 +210,10 @@ def _compute_type(sources: list[str], target: str, call: IndexCall) -> str | Non
         source = sources[0]
         narrow = target in _WIDE.get(source, ())
         return CPP_TYPE[source if narrow else target] if _converts(source, target) else None
+    if {*sources, target} == {"int64"} and call.values:
+        return LONG
     for wide, narrower in _WIDE.items():
-        # 64 bits are not computed in, and sums do not wrap to 8 or 16
+        # sums do not wrap to 8 or 16 bits
         known = {wide, *(d for d in narrower if wide == "float32")}
         if {*sources, target} <= known:
             return CPP_TYPE[wide]
@@ -212,7 +230,7 @@ def _no_conversion(spec: OpSpec, source: str, target: str) -> Diagnostic:
         f"{spec.op} takes {source} by index and gives {target}",
         spec.outputs[0].location,
         "elements that are moved keep their type; sums, and numbers in place of a tensor, are of "
-        "float16, bfloat16, float32 or int32",
+        "float16, bfloat16, float32 or int32, those of two tensors also of int64",
         "give the output the dtype of the tensor that is indexed",
     )
 
@@ -234,9 +252,9 @@ def budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget
     sizes = {name: DTYPE_BYTES[dtype] for name, dtype in names.items()}
     indices = Buffer("indices", 0, len(call.indices), fixed=INDEX_BYTES)
     if call.combine:
-        wide = 4 if body.compute else target
+        wide = 4 if body.converts else target
         buffers = [Buffer("windowBuf", wide)]
-        if body.compute:
+        if body.converts:
             buffers.append(Buffer("stageBuf", max(target, sizes.get(call.table, 1))))
             buffers.append(Buffer("valueBuf", wide))
         if call.values:

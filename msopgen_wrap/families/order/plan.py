@@ -174,6 +174,8 @@ def _check_dtypes(spec: OpSpec, call: OrderCall) -> None:
             given = source.dtypes[combo]
             kept = values.site is not None and given in FLOATS and dtype == "float32"
             if dtype != given and not kept:
+                if values.site is None and dtype in FLOATS and given in FLOATS:
+                    raise OpgenError(_converts(spec, values.location, given, dtype))
                 raise OpgenError(
                     _no_keys(spec, values.location, f"sorts {given} and gives {dtype}")
                 )
@@ -187,6 +189,17 @@ def _no_keys(spec: OpSpec, location: Any, what: str) -> Diagnostic:
         "elements are sorted by keys of 32 bits: those of float16, bfloat16, float32, int8, uint8, "
         "int16 and int32, and keep their type",
         "leave the dtype out, or write the kernel with `kernel:`",
+    )
+
+
+def _converts(spec: OpSpec, location: Any, given: str, dtype: str) -> Diagnostic:
+    """Return the refusal of values in another float: a pass after the sort may convert them."""
+    return Diagnostic(
+        "OPG350",
+        f"{spec.op} sorts {given} and gives {dtype}",
+        location,
+        "a pass that sorts keeps the type of the elements",
+        "give the output the dtype of what is sorted, or write the kernel with `kernel:`",
     )
 
 
