@@ -265,3 +265,15 @@ def test_a_derivative_may_read_what_is_repeated() -> None:
     spec = parse_spec(text, "op.yaml").spec
     assert spec is not None
     assert traced(gradient_spec(spec)).graph
+
+
+@pytest.mark.parametrize("compute", ["x.var(dim)", "torch.std(x, dim, correction=0)"])
+def test_the_axis_of_a_variance_may_be_an_attr(compute: str) -> None:
+    text = (
+        "op: Spread\ninputs:\n  x: {dtype: float32, rank: [1, 8]}\n"
+        "outputs:\n  y: reduce(x, dim)\nattrs: {dim: -1}\n"
+        f"compute: {compute}\nbackward: kernel\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    assert traced(gradient_spec(spec)).graph
