@@ -71,8 +71,8 @@ RULES = {
     "mixed": "|error| <= atol + rtol |golden| for 99% of the elements (both float16 2^-10, "
     "bfloat16 2^-7, float32 2^-13), and the largest error below a cap (float16 and bfloat16 0.1, "
     "float32 0.01, or 32 ulp); of a derived gradient as many elements may be over as in twice, and "
-    "as far as, PyTorch's own on a CPU in the inputs' dtypes; its root mean square error is at most "
-    "4 T of golden's, or four times PyTorch's",
+    "as far as, PyTorch's own on a CPU in the inputs' dtypes; its root mean square error is "
+    "at most 4 T of golden's, or four times PyTorch's",
     "exact": "equal",
     "quantised": "a float that compute rounds to an integer may be one off where it lies next to a "
     "tie: at most 1% of the elements, or twice as many as on a CPU in the inputs' dtype",
