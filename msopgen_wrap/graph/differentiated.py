@@ -40,7 +40,7 @@ def _variance(
     if unbiased is not None:
         correction = int(unbiased)
     dims = list(range(x.dim())) if dim is None or dim == [] or dim == () else dim
-    dims = [dims] if isinstance(dims, int) else list(dims)
+    dims = [dims] if isinstance(dims, (int, torch.SymInt)) else list(dims)
     if not dims:
         return NotImplemented
     centred = x - x.mean(dims, keepdim=True).detach()

@@ -173,10 +173,16 @@ def _agree_in(
 
 
 class _HostNumbers(torch.fx.Interpreter):
-    """Runs a graph whose numbers divide by zero as those of PyTorch and of the host do."""
+    """Runs a graph whose numbers divide by zero as those of PyTorch and of the host do.
+
+    Its views are those of elements in order, whatever memory a tensor of PyTorch has: what is
+    repeated by ``expand`` cannot be viewed without a copy.
+    """
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """Run a call of the graph."""
+        if target is torch.ops.aten.view.default:
+            target = torch.ops.aten.reshape.default
         if target is operator.truediv and not any(isinstance(a, torch.Tensor) for a in args):
             return divided(*args)
         return super().call_function(target, args, kwargs)

@@ -187,7 +187,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
             with KeepDouble() as origins:
                 golden = function(tree_map(_wide_copy, inputs), attrs)
             native = function(_copies(inputs), attrs)
-            stepped = {}
+            stepped: dict[str, Value] = {}
             if case.values != "normal":
                 # where PyTorch adds up inside of a derivative, the kernel's formula shows the sums
                 formulas = Composites(True) if spec.differentiated else contextlib.nullcontext()

@@ -253,3 +253,27 @@ def test_an_attr_that_takes_the_reductions_away_is_refused() -> None:
     assert spec is not None
     found = refusal(gradient_spec(spec))
     assert found.code == "OPG202" and "'n'" in found.what
+
+
+def test_a_derivative_may_read_what_is_repeated() -> None:
+    """The graph views what it has expanded, as kernels do and tensors cannot."""
+    text = (
+        "op: Repeated\ninputs:\n  x: {dtype: float32, rank: 2}\n"
+        "outputs:\n  y: {dtype: x, shape: '[x[1] * 3]'}\n"
+        "compute: torch.tanh(x.sum(-2).repeat(3))\nbackward: kernel\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    assert traced(gradient_spec(spec)).graph
+
+
+@pytest.mark.parametrize("compute", ["x.var(dim)", "torch.std(x, dim, correction=0)"])
+def test_the_axis_of_a_variance_may_be_an_attr(compute: str) -> None:
+    text = (
+        "op: Spread\ninputs:\n  x: {dtype: float32, rank: [1, 8]}\n"
+        "outputs:\n  y: reduce(x, dim)\nattrs: {dim: -1}\n"
+        f"compute: {compute}\nbackward: kernel\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    assert traced(gradient_spec(spec)).graph

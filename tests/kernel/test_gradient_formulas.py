@@ -86,6 +86,15 @@ RIGHT = {
     "product": Formula("x.prod(-1)", LAST),
     "product of all": Formula("x.prod()", "[]"),
     "power of an attr": Formula("x.abs() ** p", attrs="p: 2.5"),
+    "variance along an attr": Formula(
+        "x.var(dim, keepdim=keepdim)", "reduce(x, dim, keepdim)", attrs="dim: -1, keepdim: false"
+    ),
+    "variances below eps": Formula(
+        "F.gaussian_nll_loss(x, t, t.relu(), eps=0.5, reduction='sum')", "[]", (SAME,)
+    ),
+    "order": Formula("x.sort(-1)[0]", rank="2"),
+    "median": Formula("x.median(-1)[0]", LAST, rank="2"),
+    "slopes": Formula("F.prelu(x, w)", others=("w: {dtype: x, shape: '[x[1]]'}",), rank="[2, 4]"),
     "lerp by an attr": Formula("torch.lerp(x, t, w)", others=(SAME,), attrs="w: 0.3"),
     "cross entropy of pixels": Formula(
         "F.cross_entropy(x.reshape(x.shape[0], x.shape[1], -1), t.reshape(t.shape[0], -1))",
@@ -204,8 +213,6 @@ def test_a_kernel_gives_the_gradient(name: str, tmp_path: Path) -> None:
 
 # What has no kernel: the formula, and what the refusal says.
 REFUSED = {
-    "order": (Formula("x.sort(-1)[0]"), "sort"),
-    "median": (Formula("x.median(-1)[0]", LAST), "median"),
     "no derivative": (Formula("F.soft_margin_loss(x, t)", "[]", (SAME,)), "'target'"),
 }
 
