@@ -121,6 +121,19 @@ def test_covariances_of_weighted_observations() -> None:
         torch.testing.assert_close(found, torch.cov(x, correction=correction, **given))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("density", [False, True])
+def test_a_histogram_between_given_edges(density: bool, weighted: bool) -> None:
+    torch.manual_seed(0)
+    edges = torch.tensor([-1.0, 0.0, 0.5, 2.0])
+    x = torch.cat([torch.randn(40), edges]).reshape(4, 11)
+    weight = torch.rand(4, 11) if weighted else None
+    found = counting_functions()[torch.histogram](x, edges, weight=weight, density=density)
+    wanted = torch.histogram(x, edges, weight=weight, density=density)
+    torch.testing.assert_close(found[0], wanted.hist)
+    assert torch.equal(found[1], wanted.bin_edges)
+
+
 SHAPES = {"rows": ((1, 3), (5, 3)), "columns": ((2, 3, 1), (1, 3, 4))}
 
 
