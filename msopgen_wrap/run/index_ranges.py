@@ -2,7 +2,8 @@
 
 ``compute`` runs on meta tensors; what it gives to calls that index is followed back to the inputs
 through views and changes of dtype. So are the sequences that ``searchsorted`` and ``bucketize``
-search, and the edges of a ``histogram``, which have to be sorted: of others PyTorch's own result follows from the way it searches.
+search, and the edges of a ``histogram``, which have to be sorted: of others PyTorch's own result
+follows from the way it searches.
 """
 
 from __future__ import annotations
