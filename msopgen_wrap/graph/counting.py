@@ -56,6 +56,22 @@ def _histc(x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     return hits.to(torch.int32).sum(-1, dtype=torch.int32).to(x.dtype)
 
 
+def _histogram(
+    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+) -> Any:
+    """Sum the weights of the elements between two edges; the last bin holds its upper edge, too."""
+    if not isinstance(bins, torch.Tensor) or bins.dim() != 1 or range is not None:
+        return NotImplemented
+    flat = input.reshape(-1)
+    low, high = bins[:-1].unsqueeze(-1), bins[1:].unsqueeze(-1)
+    inside = ((flat >= low) & (flat < high)) | ((flat == bins[-1:]) & (high == bins[-1:]))
+    weights = torch.ones_like(flat) if weight is None else weight.reshape(-1)
+    found = torch.where(inside, weights, 0).sum(-1)
+    if density:
+        found = found / found.sum() / (bins[1:] - bins[:-1])
+    return found, bins.clone()
+
+
 # ---- distances -----------------------------------------------------------------------------------
 
 
@@ -170,6 +186,8 @@ def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
 def counting_functions() -> dict[Any, Callable[..., Any]]:
     """Return PyTorch's functions, each with what tracing calls in its place."""
     return {
+        torch.histogram: _histogram,
+        torch.Tensor.histogram: _histogram,
         torch.cov: _cov,
         torch.Tensor.cov: _cov,
         torch.corrcoef: _corrcoef,

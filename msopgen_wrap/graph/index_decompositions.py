@@ -224,6 +224,11 @@ def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     return _aten.index_put(flat[0], [flat[1]], flat[2], accumulate).reshape(x.shape)
 
 
+def _take(x: Any, index: Any) -> Any:
+    # PyTorch's own reads an index without axes while it is traced
+    return _aten.index(x.reshape(-1), [index.reshape(-1)]).reshape(index.shape)
+
+
 def index_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries of losses with labels, and of the gradient of an embedding."""
     return {
@@ -236,4 +241,5 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.scatter_reduce.two: _scatter_reduce,
         _aten.index_reduce.default: _index_reduce,
         _aten.put.default: _put,
+        _aten.take.default: _take,
     }

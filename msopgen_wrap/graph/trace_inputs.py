@@ -38,6 +38,8 @@ def fake_input(param: TensorParam, shape: Any, dtype: str, mode: Any) -> torch.T
         source=ConstantSource(f"input_{param.name}"),
         symbolic_context=StatelessSymbolicContext(dynamic),
     )
+    # PyTorch keeps the number of an integer without axes, that of the sample: an index would be it.
+    tensor.item_memo = None  # type: ignore[attr-defined]
     return tensor
 
 

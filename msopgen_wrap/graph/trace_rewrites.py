@@ -132,7 +132,36 @@ class SymbolicIndices(TorchFunctionMode):
                 return _selected(args[0], index)
             if _lists_numbers(index):
                 return _listed(args[0], index)
+            if any(_is_number_of_data(item) for item in index):
+                return _at_numbers(args[0], index)
         return func(*args, **(kwargs or {}))
+
+
+def _is_number_of_data(item: Any) -> bool:
+    """Whether an item of an index is an integer tensor without axes."""
+    tensor = isinstance(item, torch.Tensor) and not item.dim()
+    return tensor and not item.is_floating_point() and item.dtype is not torch.bool
+
+
+def _at_numbers(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
+    """Return ``x[index]`` where items are integer tensors without axes.
+
+    PyTorch reads such numbers while it traces; as tensors of one element they stay data.
+    """
+    others = [i for i in index if isinstance(i, (torch.Tensor, list)) and not _is_number_of_data(i)]
+    found = x[tuple(i.reshape(1) if _is_number_of_data(i) else i for i in index)]
+    if others:
+        return found  # broadcasts with them
+    places = [at for at, i in enumerate(index) if _is_number_of_data(i)]
+    joined = places[-1] - places[0] == len(places) - 1
+    if not joined:
+        return found.select(0, 0)
+    before = index[: places[0]]
+    axis = sum(i is None or isinstance(i, slice) for i in before)
+    if Ellipsis in before:
+        rest = index[places[-1] + 1 :]
+        axis = found.dim() - 1 - sum(i is None or isinstance(i, slice) for i in rest)
+    return found.select(axis, 0)
 
 
 def _lists_numbers(index: tuple[Any, ...]) -> bool:

@@ -45,7 +45,7 @@ from msopgen_wrap.graph.trace_inputs import (
 )
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.graph.views import move_views_to_inputs
+from msopgen_wrap.graph.views import fill_places, move_views_to_inputs
 from msopgen_wrap.spec.differentiation import traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
@@ -345,6 +345,7 @@ def _trace_once(
         drop_passing_axes(module.graph)
         move_expands(module.graph)
         module.graph.eliminate_dead_code()
+    fill_places(module.graph)
     share_sizes(module.graph)
     move_views_to_inputs(module.graph)
     module.graph.eliminate_dead_code()

@@ -48,6 +48,24 @@ _CREATIONS = (
 )
 
 
+def fill_places(graph: Graph) -> None:
+    """Make a tensor of one number as large as the tensor that it is placed in.
+
+    What lies around it there is unspecified, so that the number may.
+    """
+    for node in list(graph.nodes):
+        source: Any = node.args[0] if node.target is _place else None
+        if not isinstance(source, Node) or source.target is not _aten.full.default:
+            continue
+        sizes: Any = list(source.args[0])  # type: ignore[arg-type]
+        sizes[node.args[1]] = node.args[3]
+        with graph.inserting_before(node):
+            filled = graph.call_function(source.target, (sizes, source.args[1]), source.kwargs)
+        filled.meta = dict(node.meta)
+        node.replace_all_uses_with(filled)
+        graph.erase_node(node)
+
+
 def move_views_to_inputs(graph: Graph) -> None:
     """Rewrite a pointwise graph so that views are taken of inputs alone, where that is possible.
 

@@ -55,6 +55,7 @@ def zeta(s: Any, q: Any) -> Any:
     found = torch.where(q > 0, above, above + torch.where(odd, -below, below))
     found = torch.where((q < 0) & (torch.floor(s) != s), torch.nan, found)
     found = torch.where(q == torch.inf, torch.nan, found)
+    found = torch.where(torch.isnan(s) | torch.isnan(q), torch.nan, found)
+    # the poles come first, as in PyTorch: there NaN is no NaN
     found = torch.where((q <= 0) & whole, torch.inf, found)
-    found = torch.where(s < 1, torch.nan, torch.where(s == 1, torch.inf, found))
-    return torch.where(torch.isnan(s) | torch.isnan(q), torch.nan, found)
+    return torch.where(s < 1, torch.nan, torch.where(s == 1, torch.inf, found))

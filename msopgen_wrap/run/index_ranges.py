@@ -2,7 +2,8 @@
 
 ``compute`` runs on meta tensors; what it gives to calls that index is followed back to the inputs
 through views and changes of dtype. So are the sequences that ``searchsorted`` and ``bucketize``
-search, which have to be sorted: of others PyTorch's own result follows from the way it searches.
+search, and the edges of a ``histogram``, which have to be sorted: of others PyTorch's own result
+follows from the way it searches.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 _INTEGERS = (torch.int32, torch.int64)
 # Words of compute that may index, or search; without one of them nothing is run.
 _WORDS = re.compile(r"index|gather|scatter|take|embedding|nll_loss|cross_entropy|one_hot|\[\s*\w")
-_SEARCHES = re.compile(r"searchsorted|bucketize")
+_SEARCHES = re.compile(r"searchsorted|bucketize|histogram")
 # Call -> positions of the tensor that is indexed, of the axis, and of the indices.
 _AXIS_CALLS = {
     "gather": (0, 1, 2),
@@ -94,7 +95,7 @@ class _IndexUses(TorchDispatchMode):
             self._note(args[1], args[0].shape[0])
         elif name == "take":
             self._note(args[1], args[0].numel())
-        elif name in ("searchsorted", "bucketize"):
+        elif name in ("searchsorted", "bucketize", "histogram"):
             sequence = self.names.get(id(args[0 if name == "searchsorted" else 1]))
             if sequence is not None:
                 sorter = (kwargs or {}).get("sorter")

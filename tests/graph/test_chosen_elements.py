@@ -121,6 +121,19 @@ def test_covariances_of_weighted_observations() -> None:
         torch.testing.assert_close(found, torch.cov(x, correction=correction, **given))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("density", [False, True])
+def test_a_histogram_between_given_edges(density: bool, weighted: bool) -> None:
+    torch.manual_seed(0)
+    edges = torch.tensor([-1.0, 0.0, 0.5, 2.0])
+    x = torch.cat([torch.randn(40), edges]).reshape(4, 11)
+    weight = torch.rand(4, 11) if weighted else None
+    found = counting_functions()[torch.histogram](x, edges, weight=weight, density=density)
+    wanted = torch.histogram(x, edges, weight=weight, density=density)
+    torch.testing.assert_close(found[0], wanted.hist)
+    assert torch.equal(found[1], wanted.bin_edges)
+
+
 SHAPES = {"rows": ((1, 3), (5, 3)), "columns": ((2, 3, 1), (1, 3, 4))}
 
 
@@ -155,7 +168,8 @@ def test_zeta_is_that_of_pytorch_in_double_precision(name: str) -> None:
 
 def test_zeta_of_special_values() -> None:
     inf, nan = torch.inf, torch.nan
-    s = torch.tensor([inf, inf, nan, 1.0, 20.0, 20.0, 20.0, -1.0, 3e38, 3e38, 2.0, 2.0, 2.0, 1.5])
-    q = torch.tensor([2.0, 0.5, 1.0, 3.0, -3.5, 0.0, inf, 2.0, 1.0, 0.5, 1e30, nan, -0.0, inf])
+    s = [inf, inf, nan, 1.0, 20.0, 20.0, 20.0, -1.0, 3e38, 3e38, 2.0, 2.0, 2.0, 1.5, 1.0, nan, 0.5]
+    q = [2.0, 0.5, 1.0, 3.0, -3.5, 0.0, inf, 2.0, 1.0, 0.5, 1e30, nan, -0.0, inf, nan, -2.0, nan]
+    s, q = torch.tensor(s), torch.tensor(q)
     wanted = torch.special.zeta(s.double(), q.double()).float()
     torch.testing.assert_close(zeta(s, q), wanted, equal_nan=True)
