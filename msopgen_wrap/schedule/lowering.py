@@ -292,7 +292,8 @@ def wrap_small(low: Lowerer, value: Operand, dtype: str) -> Operand:
 
 def _counted(low: Lowerer, node: Node, start: Any, step: Any) -> View:
     end: Any = node.args[1] if len(node.args) > 1 else node.args[0]
-    whole = isinstance(end, Node) and isinstance(end.meta.get("val"), torch.SymInt)
+    # a counting attr that was put back into the graph has the sample's number as its value
+    whole = isinstance(end, Node) and isinstance(end.meta.get("val"), (int, torch.SymInt))
     from_zero = whole and (start, step) == (0, 1)
     length = low.scalar_expr(end) if from_zero else size_of(node, 0, low.size_symbols())
     if length is None:

@@ -12,6 +12,7 @@ from harness import BuiltOp
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.run.chosen_places import ChosenPlaces
 from msopgen_wrap.schedule.soc import soc_limits
 from msopgen_wrap.spec.loader import gradient_spec, load_spec
@@ -118,6 +119,14 @@ def test_values_may_leave_in_another_float(tmp_path):
     compute = "v = torch.topk(torch.softmax(x.float(), -1), k, -1).values.to(x.dtype)"
     plan = plan_op(spec_of(Case(compute, TOP, [], K), tmp_path, "float16"))
     assert [part.family.name for part in plan.parts] == ["row", "order", "elementwise"]
+
+
+def test_numbers_are_counted_up_to_an_attr_whatever_the_sample_is(tmp_path):
+    compute = "v = torch.topk(x, k, -1).values * torch.arange(k, device=x.device)"
+    plan = plan_op(spec_of(Case(compute, TOP, [], K), tmp_path))
+    views = [view for part in plan.parts for body in part.bodies for view in body.indices.values()]
+    lengths = [view.counted.length for view in views]
+    assert lengths == [AttrRef("k", True)]
 
 
 def test_positions_of_equal_elements_are_as_good() -> None:

@@ -15,7 +15,7 @@ from msopgen_wrap.run import cases, golden
 from msopgen_wrap.run.accuracy import Comparison
 from msopgen_wrap.run.cached_specs import known_grid
 from msopgen_wrap.run.cases import case_grid, whole_number_cases
-from msopgen_wrap.run.golden import reference
+from msopgen_wrap.run.golden import NotApplicable, reference
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import Provenance
 from msopgen_wrap.run.shape_search import fixed_inputs
@@ -353,3 +353,15 @@ def test_the_gradient_of_a_mean_of_no_elements_is_a_case() -> None:
     ).spec
     assert spec is not None
     assert golden.acceptance(gradient_spec(spec))({"x": (0,), "grad_z": ()}, {})
+
+
+def test_a_division_by_zero_is_a_case_that_compute_refuses(tmp_path):
+    path = tmp_path / "heads.yaml"
+    path.write_text(
+        "op: Heads\ninputs:\n  x: {dtype: float32, rank: 2}\noutputs:\n  y: like x\n"
+        "compute: x * (8 // x.shape[0])\nbackward: none\n",
+        encoding="utf-8",
+    )
+    spec = load_spec(path)
+    with pytest.raises(NotApplicable):
+        reference(spec, TestCase(0, {"x": (0, 3)}), {"x": torch.ones(0, 3)})
