@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,15 +43,7 @@ def events_at(address: int | None, count: int) -> Events:
     if not address or not count:
         return np.empty(0, EVENT)
     memory = (ctypes.c_char * (count * EVENT.itemsize)).from_address(address)
-    return np.frombuffer(memory, EVENT, count).copy()
-
-
-def read_events(path: Path) -> Events:
-    """Return the events that a child process has written to a file, none where there is no file."""
-    if not path.is_file():
-        return np.empty(0, EVENT)
-    size = path.stat().st_size // EVENT.itemsize
-    return np.fromfile(path, EVENT, size)
+    return np.frombuffer(memoryview(memory), EVENT, count).copy()
 
 
 def pipe_name(number: int) -> str:

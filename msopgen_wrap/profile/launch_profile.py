@@ -47,7 +47,7 @@ class PipeUse:
 
 @dataclass(frozen=True)
 class CoreUse:
-    """What a core did; ``kind`` is AIC or AIV, times in microseconds from the start of the launch."""
+    """What a core did; ``kind`` is AIC or AIV, times are microseconds from the launch."""
 
     number: int
     kind: str
@@ -110,6 +110,7 @@ class LaunchProfile:
         not_validated: parts of the model that nobody has compared with a device.
         sampled: None, or how many blocks there are (``of``), how many were run, and the error.
         incomplete: why the profile ends before the kernel does, "" for one that ended.
+        lost_events: how many events were not kept; the sums count them.
         memory: bytes by ``gm_read``, ``gm_written``, ``l2_hit``, ``ub_read``, ``ub_written``.
         limits: microseconds by the keys of ``LIMITS``.
         data: the JSON that all of this was read from.
@@ -127,6 +128,7 @@ class LaunchProfile:
     kernel_us: float
     sampled: Mapping[str, Any] | None
     incomplete: str
+    lost_events: int
     cores: tuple[CoreUse, ...]
     memory: Mapping[str, int]
     buffers: tuple[BufferTraffic, ...]
@@ -200,8 +202,12 @@ def launch_profile(data: Any, place: str = "") -> LaunchProfile:
         place: the file that it comes from, for messages.
 
     Raises:
-        OpgenError: OPG598, it is no profile, or one of another format.
+        OpgenError: OPG598, it is no profile, or one of another format; or what kept the model
+            from making one, with its own code.
     """
+    if isinstance(data, Mapping) and isinstance(data.get("error"), Mapping):
+        error = {k: str(data["error"].get(k, "")) for k in ("code", "what", "why", "fix")}
+        raise OpgenError(Diagnostic(location=Location(place), **error))
     if not isinstance(data, Mapping) or data.get("format") != FORMAT:
         found = data.get("format") if isinstance(data, Mapping) else None
         raise _unreadable(
@@ -246,7 +252,8 @@ def _launch_profile(data: Mapping[str, Any], files: Sequence[str]) -> LaunchProf
         launch_us=float(data["launch_us"]),
         kernel_us=float(data["kernel_us"]),
         sampled=data.get("sampled"),
-        incomplete=str(data.get("incomplete") or ""),
+        incomplete="" if data.get("complete", True) else "the kernel did not end",
+        lost_events=int(data.get("lost_events", 0)),
         cores=tuple(_core(core, name) for core in data["cores"]),
         memory={k: int(v) for k, v in memory.items() if k != "buffers"},
         buffers=tuple(
