@@ -73,10 +73,8 @@ def _figures(profiles: Sequence[LaunchProfile]) -> dict[tuple[str, str], float]:
             for index, value in enumerate((busy, stalled, calls)):
                 own[index] += value
     for name in sorted(pipes, key=pipe_order):
-        busy, stalled, calls = pipes[name]
-        found[f"{name} busy", "us"] = busy
-        found[f"{name} stalled", "us"] = stalled
-        found[f"{name} calls", ""] = calls
+        keys = ((f"{name} busy", "us"), (f"{name} stalled", "us"), (f"{name} calls", ""))
+        found.update(zip(keys, pipes[name], strict=True))
     for label, key in (
         ("GM read", "gm_read"),
         ("GM written", "gm_written"),

@@ -14,7 +14,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.program_sources import SOURCE_SUFFIXES, folder_sources
 from msopgen_wrap.manifest import MANIFEST, read_manifest, refuse_extension
 from msopgen_wrap.platforms import DEFAULT_SOC, platform
-from msopgen_wrap.profile.event_table import EVENT, Events
+from msopgen_wrap.profile.event_table import EVENT, Events, events_at
 from msopgen_wrap.profile.launch_profile import LaunchProfile, launch_profile
 from msopgen_wrap.profile.launches import Launch, ProfiledRun, read_launches
 
@@ -223,7 +223,7 @@ def _recorded(runtime: OpRuntime, run: ProfiledRun, options: ProfileOptions) -> 
     profile = launch_profile(json.loads(text))
     if run.problems and not profile.incomplete:
         profile = replace(profile, incomplete=_first_line(run.problems[0].what))
-    events = runtime.profile_events() if options.with_events else empty_events()
+    events = events_at(*runtime.profile_events()) if options.with_events else empty_events()
     run.launches.append(Launch(profile, events))
 
 

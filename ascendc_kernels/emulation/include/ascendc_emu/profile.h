@@ -56,6 +56,10 @@ void opgen_profile_options(const OpgenProfileOptions* options);
 // next launch in profile mode or the next call of opgen_profile_options().
 const char* opgen_profile_json(void);
 
+// A process that OPGEN_PROFILE=FILE is set for appends the profile of each launch to that file, a line
+// for each. OPGEN_PROFILE_EVENTS=FILE, beside it, appends the events to another one: as they lie in
+// memory, "events" of the profile says how many.
+
 // The events of that profile, in the order of their core, then of their end; returns how many.
 uint64_t opgen_profile_events(const OpgenProfileEvent** first);
 

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 
+#include "profile/event_file.h"
 #include "profile/recorder.h"
 #include "profile/replay.h"
 #include "profile/report.h"
@@ -183,6 +184,7 @@ class ProfileSink : public Sink {
         if (file == nullptr || *file == '\0') return;
         Make();
         std::ofstream(file, std::ios::app) << g_last.json << '\n';
+        AppendEvents(g_last.events);
     }
     void OnCoreStart(Core& core) override {
         counts_->OnCoreStart(core);
