@@ -190,6 +190,8 @@ def _source_lines(
     else:
         near = {n for line in costs for n in range(line - _AROUND, line + _AROUND + 1)}
         shown = sorted(n for n in near if 1 <= n <= len(text))
+    if 0 in costs and 0 not in shown:  # costs whose line is not known
+        shown = [0, *shown]
     lines = []
     before = 0
     for number in shown:
@@ -203,7 +205,7 @@ def _source_lines(
         lines.append(
             SourceLine(
                 number,
-                text[number - 1] if number <= len(text) else "",
+                text[number - 1] if 0 < number <= len(text) else "",
                 busy,
                 stalled,
                 round(busy * scale, 1),

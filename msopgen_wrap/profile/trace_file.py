@@ -108,7 +108,8 @@ def _write_launch(
     end = np.maximum(end, start)
     pipes = events["pipe"].astype(np.int64)
     tracks = events["core"].astype(np.int64) * 256 + pipes
-    order = np.lexsort((-end, start, tracks))
+    # What has no length comes before the slice that begins then.
+    order = np.lexsort((-end, end > start, start, tracks))
     lanes = lanes_of(start, end, tracks, order)
     tids = pipes * _MOST_LANES + lanes
     _write_threads(stream, events["core"].astype(np.int64), pipes, lanes)
