@@ -16,7 +16,7 @@ from msopgen_wrap.profile.event_table import KINDS, NONE, Events, pipe_name
 from msopgen_wrap.profile.launch_profile import LaunchProfile, pipe_order
 from msopgen_wrap.profile.launches import Launch, ProfiledRun, kernel_shares
 from msopgen_wrap.profile.text_view import microseconds, place, size_text, validity
-from msopgen_wrap.profile.trace_file import event_name, lanes_of
+from msopgen_wrap.profile.trace_file import event_name, lanes_of, track_order
 from msopgen_wrap.profile.written_files import written_file
 from msopgen_wrap.resources import data_dir
 
@@ -102,7 +102,7 @@ def timeline_data(profile: LaunchProfile, events: Events) -> dict[str, Any]:
     end = np.maximum(np.rint(events["end_ns"] / unit).astype(np.int64), start)
     pipes = events["pipe"].astype(np.int64)
     threads = events["core"].astype(np.int64) * 256 + pipes
-    order = np.lexsort((-end, start, threads))
+    order = track_order(events, start, end, threads)
     lanes = lanes_of(start, end, threads, order)
     names, name_of = _names(profile, events)
     data["names"] = names

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msopgen_wrap.profile.launch_profile import LIMITS, LaunchProfile
-from msopgen_wrap.profile.text_view import microseconds, place, size_text, source_text
+from msopgen_wrap.profile.text_view import (
+    MOST_LINES,
+    microseconds,
+    place,
+    size_text,
+    source_text,
+)
 
 WIDTH = 800
 LEFT = 140
@@ -149,6 +155,37 @@ class SourceLine:
 
 
 @dataclass(frozen=True)
+class CostlyLine:
+    """A line that costs much on a pipe; ``anchor`` is its place in the page, "" where not known."""
+
+    place: str
+    anchor: str
+    pipe: str
+    busy_us: float
+    stalled_us: float
+    calls: int
+
+
+def costliest(profile: LaunchProfile) -> list[CostlyLine]:
+    """Return the lines that cost most, microseconds per core."""
+    count = max(1, len(profile.cores))
+    anchors = {name: index for index, name in enumerate(profile.files)}
+    rows = sorted(profile.lines, key=lambda row: -row.us)[:MOST_LINES]
+    return [
+        CostlyLine(
+            place(row.file, row.line),
+            f"L{anchors[row.file]}-{row.line}" if row.line and row.file in anchors else "",
+            row.pipe,
+            row.busy_us / count,
+            row.stalled_us / count,
+            row.instructions,
+        )
+        for row in rows
+        if row.us > 0
+    ]
+
+
+@dataclass(frozen=True)
 class SourceFile:
     """A source with costs in its margin."""
 
@@ -175,7 +212,7 @@ def source_files(profile: LaunchProfile) -> list[SourceFile]:
     found = []
     for file in sorted(costs, key=lambda name: -sums[name]):
         lines = _source_lines(file, costs[file], most)
-        found.append(SourceFile(place(file, 0) or "unknown source", anchors.get(file, -1), lines))
+        found.append(SourceFile(place(file, 0), anchors.get(file, -1), lines))
     return found
 
 

@@ -269,6 +269,8 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def place(file: str, line: int) -> str:
     """Return a place in a source as short as it can be told."""
+    if not file:
+        return "not known"
     return f"{Path(file).name}:{line}" if line else Path(file).name
 
 

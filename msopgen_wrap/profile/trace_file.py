@@ -108,8 +108,7 @@ def _write_launch(
     end = np.maximum(end, start)
     pipes = events["pipe"].astype(np.int64)
     tracks = events["core"].astype(np.int64) * 256 + pipes
-    # What has no length comes before the slice that begins then.
-    order = np.lexsort((-end, end > start, start, tracks))
+    order = track_order(events, start, end, tracks)
     lanes = lanes_of(start, end, tracks, order)
     tids = pipes * _MOST_LANES + lanes
     _write_threads(stream, events["core"].astype(np.int64), pipes, lanes)
@@ -139,24 +138,41 @@ def _write_launch(
     return _write_flows(stream, events, start, end, (tracks, tids), order, first_flow, fractions)
 
 
+def track_order(events: Events, start: Ints, end: Ints, tracks: Ints) -> Ints:
+    """Return the order of events by track and time.
+
+    What has no length comes before the slice that begins then, a stall before the wait that it is.
+    """
+    kinds = events["kind"].astype(np.int64)
+    return np.lexsort((np.where(kinds == STALL, -1, kinds), -end, end > start, start, tracks))
+
+
 def lanes_of(start: Ints, end: Ints, tracks: Ints, order: Ints) -> Ints:
-    """Return for each event the thread of its pipe, 0 for all where nothing overlaps."""
+    """Return for each event the thread of its pipe, 0 for all where nothing overlaps.
+
+    Events over the same time nest: the stall, and the wait for a flag that it is.
+    """
     lanes = np.zeros(len(order), np.int64)
     order = order[end[order] > start[order]]
     sorted_tracks, sorted_start, sorted_end = tracks[order], start[order], end[order]
     same = sorted_tracks[1:] == sorted_tracks[:-1]
-    overlapping = same & (sorted_start[1:] < sorted_end[:-1])
+    equal = (sorted_start[1:] == sorted_start[:-1]) & (sorted_end[1:] == sorted_end[:-1])
+    overlapping = same & ~equal & (sorted_start[1:] < sorted_end[:-1])
     for track in np.unique(sorted_tracks[1:][overlapping]).tolist():
         first, last = np.searchsorted(sorted_tracks, [track, track + 1])
         free: list[int] = []
         busy: list[tuple[int, int]] = []
-        used = 0
+        used, lane, before = 0, 0, (-1, -1)
         for at, begins, ends in zip(
             order[first:last].tolist(),
             sorted_start[first:last].tolist(),
             sorted_end[first:last].tolist(),
             strict=True,
         ):
+            if (begins, ends) == before:
+                lanes[at] = lane
+                continue
+            before = (begins, ends)
             while busy and busy[0][0] <= begins:
                 heapq.heappush(free, heapq.heappop(busy)[1])
             if free:
