@@ -63,8 +63,11 @@ void CoreReplay::Stall(uint8_t pipe, const Step& step, double from, double to, u
     if (to <= from + kGap) return;
     out_.pipes[pipe].stalled += to - from;
     if (!s_.options.detail) return;
-    out_.pipes[pipe].waits[{uint32_t{step.detail} | uint32_t{step.id} << 8, step.site}] +=
-        to - from;
+    // An instruction waits for nothing but its issue.
+    const bool works = step.kind == StepKind::kWork || step.kind == StepKind::kCopy;
+    const uint32_t key = works ? static_cast<uint32_t>(WaitFor::kScalar)
+                               : uint32_t{step.detail} | uint32_t{step.id} << 8;
+    out_.pipes[pipe].waits[{key, step.site}] += to - from;
     s_.result.lines[size_t{step.site} * kPipeCount + pipe].stalled += to - from;
     Event(pipe, OPGEN_PROFILE_STALL, step, from, to, 0, cause);
 }
@@ -190,12 +193,13 @@ bool CoreReplay::StepScalar() {
 
 void CoreReplay::Work(uint8_t number, PipeState& pipe, const Step& step, double issue) {
     const double start = std::max(issue, pipe.free);
+    Stall(number, step, pipe.free, start, OPGEN_PROFILE_NO_EVENT);
     const Effects& effects = s_.options.effects;
     double cycles = step.work.body;
     if ((step.flags & kLibrary) != 0) cycles *= s_.options.workScale;
     const double alone = cycles;
     if (effects.conflicts) cycles += step.work.conflict;
-    const bool dry = number != kVectorPipe || pipe.dry || start > pipe.free + kGap;
+    const bool dry = number != kVectorPipe || pipe.dry || start > pipe.worked + kGap;
     if (dry && effects.starts) cycles += step.work.start;
     const double end = start + cycles * s_.cycle;
     PipeResult& result = out_.pipes[number];
@@ -213,12 +217,13 @@ void CoreReplay::Work(uint8_t number, PipeState& pipe, const Step& step, double 
     }
     pipe.dry = false;
     Pop(pipe, start);
-    pipe.free = pipe.done = end;
+    pipe.free = pipe.done = pipe.worked = end;
 }
 
 void CoreReplay::BeginCopy(uint8_t number, PipeState& pipe, const Step& step, double issue) {
     const double issueCycles = (step.flags & kContinued) != 0 ? 0 : s_.p.copy_issue;
     const double start = std::max(issue, pipe.free);
+    Stall(number, step, std::max(pipe.free, pipe.done), start, OPGEN_PROFILE_NO_EVENT);
     pipe.copy = CopyProgress();
     pipe.copy.step = &step;
     pipe.copy.start = start;

@@ -75,7 +75,8 @@ class CoreReplay {
         std::vector<Queued> queue;  // ring
         uint32_t head = 0, count = 0;
         double free = 0, done = 0, busyUntil = 0;
-        double freed = 0;  // when a place in the queue became free last
+        double worked = 0;  // when its last instruction ended
+        double freed = 0;   // when a place in the queue became free last
         bool inCopy = false, dry = true;
         uint32_t lastEvent = OPGEN_PROFILE_NO_EVENT;
         CopyProgress copy;

@@ -38,6 +38,16 @@ bool Memory::Touch(uint64_t line, bool store, bool allocate, bool* evicted) {
     return false;
 }
 
+bool Memory::IsAskedFor(uint64_t line, uint32_t core, double now) {
+    constexpr size_t kPlaces = 1 << 14;
+    if (asked_.empty()) asked_.resize(kPlaces);
+    Asked& place = asked_[line % kPlaces];
+    const bool another =
+        place.line == line && place.core != core && now - place.time < p_.same_line_time * 1000;
+    place = {line, core, now};
+    return another;
+}
+
 void Memory::Warm(uint64_t begin, uint64_t end) {
     bool evicted = false;
     for (uint64_t line = begin >> lineShift_; line << lineShift_ < end; ++line) {
@@ -55,7 +65,7 @@ Served Memory::Serve(const Request& q, double now) {
         const uint64_t first = addr >> lineShift_, stop = (end - 1) >> lineShift_;
         // A run that starts between blocks of 32 bytes moves whole lines.
         const bool aligned = addr % 32 == 0;
-        double missed = 0;
+        double missed = 0, hit = 0, requests = 0;
         for (uint64_t line = first; line <= stop; ++line) {
             const uint64_t from = std::max(addr, line << lineShift_);
             const uint64_t to = std::min(end, (line << lineShift_) + size);
@@ -71,13 +81,16 @@ Served Memory::Serve(const Request& q, double now) {
                 continue;
             }
             if (there) {
-                served.hit += bytes;
+                hit += bytes;
+                requests += p_.request_hit;
                 continue;
             }
             // A line that stays in L2 is fetched whole.
             const double fetched = q.bypass ? bytes : static_cast<double>(size);
             missed += bytes;
             gm += fetched + p_.gm_request;
+            requests += p_.request_miss;
+            if (q.bypass && IsAskedFor(line, q.core, now)) gm += p_.same_line;
         }
         if (!aligned && !q.store) {
             const double whole = static_cast<double>((stop - first + 1) * size);
@@ -86,6 +99,9 @@ Served Memory::Serve(const Request& q, double now) {
             l2Bytes_ += extra;
         }
         served.missed += missed;
+        served.hit += hit;
+        // A request is under way for a while, and a core has a limited number of them.
+        served.cycles += std::max(requests, missed / p_.gm_core_rate + hit / p_.l2_core_rate);
     }
     const double bytes = static_cast<double>(q.burst) * q.count;
     gmBytes_ += gm;

@@ -21,12 +21,14 @@ struct Request {
     uint32_t burst, count;
     int64_t stride;
     bool store, bypass;
+    uint32_t core;
 };
 
 struct Served {
     double end = 0;     // ns: when the shared memories have served it
     double missed = 0;  // bytes that came from GM, of loads
     double hit = 0;     // bytes that came from L2
+    double cycles = 0;  // that the port of the core needs, of loads
 };
 
 class Memory {
@@ -50,12 +52,20 @@ class Memory {
         uint32_t used = 0;
         bool dirty = false;
     };
+    // Whether another core has just asked for the line past L2.
+    bool IsAskedFor(uint64_t line, uint32_t core, double now);
     // Whether the line was there; `evicted`: a dirty one made room.
     bool Touch(uint64_t line, bool store, bool allocate, bool* evicted);
 
     Parameters p_;
     uint32_t lineShift_ = 9, ways_ = 16, sets_ = 1, clock_ = 0;
     std::vector<Line> lines_;
+    struct Asked {
+        uint64_t line = ~0ull;
+        uint32_t core = 0;
+        double time = 0;
+    };
+    std::vector<Asked> asked_;  // past L2, the latest of each place
     bool freeRereads_ = false;
     std::unordered_set<uint64_t> read_;  // lines, where re-reading is free
     double gmPerByte_, l2PerByte_;       // ns

@@ -3,6 +3,7 @@
 // Profile mode: the sink, and the C functions of ascendc_emu/profile.h.
 #include "ascendc_emu/profile.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -49,6 +50,7 @@ struct Last {
     bool made = false;
     std::string json = "{}";
     std::vector<OpgenProfileEvent> events;
+    bool ordered = true;
 };
 
 std::mutex g_mutex;
@@ -121,7 +123,7 @@ void Make() {
     g_last.events.clear();
     if (!g_last.problem.empty()) {
         g_last.json =
-            ErrorJson("OPG731", "the parameters of the model of time have mistakes", g_last.problem,
+            ErrorJson("OPG597", "the parameters of the model of time have mistakes", g_last.problem,
                       "correct the file, or unset OPGEN_PROFILE_PARAMETERS");
         return;
     }
@@ -130,7 +132,7 @@ void Make() {
     if (trace.dropped > 0) {
         const uint64_t all = trace.records + trace.dropped;
         g_last.json = ErrorJson(
-            "OPG732", "the launch is too large to be profiled: " + std::to_string(all) + " records",
+            "OPG591", "the launch is too large to be profiled: " + std::to_string(all) + " records",
             "a record takes 40 bytes, and " + std::to_string(trace.records) + " are kept",
             "profile a smaller shape, or allow more records (" + std::to_string(all * 40 >> 20) +
                 " MB)");
@@ -160,6 +162,7 @@ void Make() {
     }
     g_last.json = ProfileJson(profile);
     g_last.events = std::move(result.events);
+    g_last.ordered = false;
 }
 
 // OPGEN_PROFILE_RECORDS=DIR: every launch leaves its record there, numbered.
@@ -171,6 +174,26 @@ void SaveRecord() {
     if (!SaveTrace(*g_last.trace, path)) {
         std::fprintf(stderr, "opgen: cannot write %s\n", path.c_str());
     }
+}
+
+// Events in the order of their core, then of their end, with references that follow.
+std::vector<OpgenProfileEvent> Ordered(const std::vector<OpgenProfileEvent>& events) {
+    std::vector<uint32_t> order(events.size());
+    for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+        const OpgenProfileEvent &x = events[a], &y = events[b];
+        return x.core != y.core ? x.core < y.core : x.end_ns < y.end_ns;
+    });
+    std::vector<uint32_t> place(events.size());
+    for (uint32_t i = 0; i < order.size(); ++i) place[order[i]] = i;
+    std::vector<OpgenProfileEvent> sorted;
+    sorted.reserve(events.size());
+    for (const uint32_t i : order) {
+        sorted.push_back(events[i]);
+        uint32_t& from = sorted.back().from;
+        if (from != OPGEN_PROFILE_NO_EVENT) from = place[from];
+    }
+    return sorted;
 }
 
 class ProfileSink : public Sink {
@@ -268,6 +291,8 @@ int opgen_profile_load(const char* record) {
 uint64_t opgen_profile_events(const OpgenProfileEvent** first) {
     std::lock_guard<std::mutex> lock(g_mutex);
     Make();
+    if (!g_last.ordered) g_last.events = Ordered(g_last.events);
+    g_last.ordered = true;
     if (first != nullptr) *first = g_last.events.data();
     return g_last.events.size();
 }

@@ -117,7 +117,7 @@ class Machine {
         : trace_(trace),
           p_(p),
           options_(options),
-          memory_(p),
+          memory_(MemoryOf(p, options)),
           traffic_(trace),
           shared_{trace, p, options, 1000 / p.clock, result_, {}, {}} {
         result_.cores.resize(trace.cores.size());
@@ -163,6 +163,11 @@ class Machine {
     }
 
  private:
+    static Parameters MemoryOf(Parameters p, const ReplayOptions& options) {
+        if (!options.effects.bursts) p.request_hit = p.request_miss = p.gm_request = 0;
+        return p;
+    }
+
     void Continue(CoreReplay& core) {
         shared_.woken.push_back(core.index());
         while (!shared_.woken.empty()) {
@@ -175,6 +180,12 @@ class Machine {
         }
     }
 
+    double StoreCycles(const Request& q) const {
+        // Runs of a store are requests, too; L2 takes them all.
+        const double run = std::max(static_cast<double>(q.burst) / p_.store_rate, p_.request_hit);
+        return run * q.count;
+    }
+
     // The next part of a copy.
     void Serve(const Turn& turn) {
         CoreReplay& core = *cores_[turn.core];
@@ -184,6 +195,7 @@ class Machine {
         q.store = (copy.step->flags & kStore) != 0;
         q.bypass = (copy.step->flags & kBypass) != 0;
         q.stride = c.stride;
+        q.core = turn.core;
         q.addr = c.addr + static_cast<uint64_t>(static_cast<int64_t>(copy.run) * c.stride);
         if (c.burst > kPartBytes) {
             const uint64_t left = c.burst - copy.offset;
@@ -207,9 +219,7 @@ class Machine {
         (q.store ? result_.writtenBytes : result_.readBytes) += static_cast<double>(bytes);
         if (options_.detail) traffic_.Add(q);
         const Served served = memory_.Serve(q, turn.time);
-        double cycles = q.store ? static_cast<double>(bytes) / p_.store_rate
-                                : served.missed / p_.gm_core_rate + served.hit / p_.l2_core_rate;
-        if (options_.effects.bursts) cycles += p_.burst * q.count;
+        const double cycles = q.store ? StoreCycles(q) : served.cycles;
         const double port = turn.time + cycles * shared_.cycle;
         const double end = std::max(port, served.end);
         copy.portEnd += port - turn.time;

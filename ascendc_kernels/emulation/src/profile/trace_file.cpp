@@ -54,7 +54,8 @@ class Reader {
         text->clear();
         for (uint64_t left = Count(); left > 0 && file_;) {
             char piece[4096];
-            const auto bytes = static_cast<std::streamsize>(std::min<uint64_t>(left, sizeof(piece)));
+            const auto bytes =
+                static_cast<std::streamsize>(std::min<uint64_t>(left, sizeof(piece)));
             file_.read(piece, bytes);
             text->append(piece, static_cast<size_t>(file_.gcount()));
             left -= static_cast<uint64_t>(bytes);
@@ -90,8 +91,8 @@ bool SaveTrace(const Trace& trace, const std::string& path) {
         out.Value(buffer.end);
         out.Value(buffer.kind);
     });
-    for (const uint64_t value : {trace.records, trace.ubRead, trace.ubWritten, trace.dropped,
-                                 uint64_t{trace.failed}}) {
+    for (const uint64_t value :
+         {trace.records, trace.ubRead, trace.ubWritten, trace.dropped, uint64_t{trace.failed}}) {
         out.Value(value);
     }
     out.List(trace.cores, [&](const CoreTrace& core) {
