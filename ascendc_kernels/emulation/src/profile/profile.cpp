@@ -13,6 +13,7 @@
 #include <string>
 
 #include "profile/event_file.h"
+#include "profile/process_summary.h"
 #include "profile/recorder.h"
 #include "profile/replay.h"
 #include "profile/report.h"
@@ -217,6 +218,7 @@ class ProfileSink : public Sink {
             if (!core.ended) g_last.trace->failed = true;
         }
         SaveRecord();
+        AddToSummary(*g_last.trace, g_options.ParameterFile(), g_options.IsWarm());
         const char* const file = std::getenv("OPGEN_PROFILE");
         if (file == nullptr || *file == '\0') return;
         Make();
