@@ -12,6 +12,8 @@
 #include <mutex>
 #include <string>
 
+#include "profile/event_file.h"
+#include "profile/process_summary.h"
 #include "profile/recorder.h"
 #include "profile/replay.h"
 #include "profile/report.h"
@@ -216,10 +218,12 @@ class ProfileSink : public Sink {
             if (!core.ended) g_last.trace->failed = true;
         }
         SaveRecord();
+        AddToSummary(*g_last.trace, g_options.ParameterFile(), g_options.IsWarm());
         const char* const file = std::getenv("OPGEN_PROFILE");
         if (file == nullptr || *file == '\0') return;
         Make();
         std::ofstream(file, std::ios::app) << g_last.json << '\n';
+        AppendEvents(g_last.events);
     }
     void OnCoreStart(Core& core) override {
         counts_->OnCoreStart(core);

@@ -278,6 +278,7 @@ std::string ProfileJson(const Profile& profile) {
         object.Key("kernel_us") += Us(r.kernel);
         object.Key("clock_mhz") += Number(profile.parameters.clock);
         object.Key("records") += std::to_string(trace.records);
+        object.Key("events") += std::to_string(r.events.size());
         object.Key("lost_events") += std::to_string(r.lostEvents);
         object.Key("sampled") += "null";
         object.Key("cores");
