@@ -21,7 +21,8 @@ A row per API or instruction. Columns:
 ``issue_cycles``, ``repeat_cycles``
     what it costs on arch 2201: head and tail in cycles, and cycles for each 256 bytes of its widest
     operand; empty: the defaults of ``profile_parameters.csv``. ``1`` holds for all types,
-    ``float16:4 float32:2`` by the type of the source. Only the model of time reads them
+    ``float16:4 float32:2`` by the type of the source; with ``~`` before it it is an estimate, of a
+    library function by the instructions that its formula takes. Only the model of time reads them
     (``src/profile``); ``docs/profile_model.md`` names the sources.
 ``archs``, ``types_<arch>``
     architectures that have it, and the types there (empty: all); both only where the documentation
@@ -68,7 +69,7 @@ _FLOATS = {"float16": "half", "float32": "float"}
 _INTEGERS = {name: f"{name}_t" for name in ("int16", "uint16", "int32", "uint32")}
 _TYPES = {**_FLOATS, **_INTEGERS, "bfloat16": "bfloat16_t"}
 _ROUTE = re.compile(r"(\w+) (\w+)>(\w+)")
-_COST = re.compile(r"(\w+:)?\d+(\.\d+)?")
+_COST = re.compile(r"~?(\w+:)?\d+(\.\d+)?")
 _TYPES_OF = "types_"
 # Instruction::kMostArchs of src/core/instructions.h.
 _MOST_ARCHS = 4

@@ -148,7 +148,7 @@ bool CoreReplay::StepScalar() {
         case StepKind::kWait: {
             const double set = SlotTime(step);
             if (set == kUnknown) return false;
-            until = std::max(until, set + s_.p.flag_latency * s_.cycle);
+            until = std::max(until, set + s_.p.scalar_flag * s_.cycle);
             if (!slotEvents_.empty()) cause = slotEvents_[step.sync.slot];
             break;
         }
@@ -283,7 +283,9 @@ bool CoreReplay::StepPipe(uint8_t number) {
             const double ready = std::max(head.issue, pipe.free);
             // Until then it was busy with its own work, not waiting.
             const double idle = std::max(ready, pipe.done);
-            const double until = std::max(ready, set + s_.p.flag_latency * s_.cycle);
+            const bool scalar = step.detail >> 4 == kScalarPipe;
+            const double latency = scalar ? s_.p.scalar_flag : s_.p.flag_latency;
+            const double until = std::max(ready, set + latency * s_.cycle);
             const uint32_t cause =
                 slotEvents_.empty() ? OPGEN_PROFILE_NO_EVENT : slotEvents_[step.sync.slot];
             Stall(number, step, idle, until, cause);
@@ -295,6 +297,9 @@ bool CoreReplay::StepPipe(uint8_t number) {
         case StepKind::kBarrier: {
             const double time = std::max(head.issue, std::max(pipe.done, pipe.free));
             pipe.free = time;
+            if (number == kVectorPipe && s_.options.effects.starts) {
+                pipe.free += s_.p.vector_barrier * s_.cycle;
+            }
             pipe.dry = true;
             Event(number, OPGEN_PROFILE_BARRIER, step, time, time, 0);
             Pop(pipe, time);

@@ -64,6 +64,10 @@ Costs::Costs(const Parameters& parameters) : p_(parameters), costs_(Api::kCount)
                   static_cast<float>(p_.vector_repeat));
         std::istringstream words(row["repeat_cycles"]);
         for (std::string word; words >> word;) {
+            if (word[0] == '~') {
+                cost.estimated = true;
+                word.erase(0, 1);
+            }
             const size_t colon = word.find(':');
             const float cycles =
                 std::strtof(word.c_str() + (colon == std::string::npos ? 0 : colon + 1), nullptr);
@@ -126,15 +130,18 @@ void Costs::FillVector(const Record& r, Step* step) const {
     const float n = static_cast<float>(steps);
     step->work.start = cost.known ? cost.issue : static_cast<float>(p_.vector_start);
     step->work.bytes = static_cast<uint32_t>(std::min<uint64_t>(shape.bytes, 0xffffffffu));
-    float each = static_cast<float>(p_.library_repeat);
-    if (cost.known) {
-        each = cost.repeat[static_cast<int>(shape.type)];
+    const float each = cost.known ? cost.repeat[static_cast<int>(shape.type)]
+                                  : static_cast<float>(p_.library_repeat);
+    step->work.conflict = 0;
+    if (cost.known && !cost.estimated) {
         // Accesses that take turns are hidden behind arithmetic that takes longer.
         const float accesses = AccessCycles(r, static_cast<uint32_t>(steps));
         step->work.conflict = std::max(0.0f, accesses - each) * n;
     } else {
+        // A library function is a sequence of instructions, each with its start.
+        constexpr float kMostStarts = 20;
         step->flags |= kLibrary;
-        step->work.conflict = 0;
+        step->work.start *= std::max(1.0f, std::min(each, kMostStarts));
     }
     step->work.body = each * n;
 }

@@ -22,7 +22,7 @@ class Costs {
 
  private:
     struct Cost {
-        bool known = false;
+        bool known = false, estimated = false;
         float issue = 0;
         float repeat[static_cast<int>(DType::kCount)] = {};
     };

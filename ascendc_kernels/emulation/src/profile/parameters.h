@@ -24,8 +24,8 @@ struct Parameters {
     double same_line = 0, same_line_time = 0;
     double scalar_issue = 0, scalar_queue = 0, scalar_access = 0, scalar_gm_hit = 0,
            scalar_gm_miss = 0;
-    double queue_depth = 0, flag_latency = 0;
-    double vector_start = 0, vector_repeat = 0, library_repeat = 0;
+    double queue_depth = 0, flag_latency = 0, scalar_flag = 0;
+    double vector_start = 0, vector_repeat = 0, vector_barrier = 0, library_repeat = 0;
     double sync_all = 0, cross_flag = 0;
     double cube_start = 0, l0a_rate = 0, l0b_rate = 0, fixpipe_rate = 0, local_copy_rate = 0;
 };
