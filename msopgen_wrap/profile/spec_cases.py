@@ -154,7 +154,7 @@ def refuse_too_large(spec: OpSpec, case: TestCase) -> None:
 def as_on_device(value: Any) -> Any:
     """Return a tensor, or a list of them, where a device would allocate it.
 
-    Copies are modelled by the lines of L2 that they touch, and torch aligns tensors on a CPU to less.
+    Copies are modelled by the lines of L2 that they touch; on a CPU torch aligns tensors to less.
     """
     if isinstance(value, (list, tuple)):
         return [as_on_device(v) for v in value]

@@ -132,8 +132,8 @@ void Recorder::AddCopies(CoreState& state, const Record& r, const Operand& o) {
         step->flags = static_cast<uint8_t>((store ? kStore : 0) | (bypass ? kBypass : 0) |
                                            (i > 0 ? kContinued : 0) | (o.atomic ? kAtomic : 0));
         if (i > 0) step->scalar = 0;
-        step->copy.addr =
-            placed_(o.addr) + static_cast<uint64_t>(static_cast<int64_t>(i) * (nested ? o.repeatStride : 0));
+        step->copy.addr = placed_(o.addr) + static_cast<uint64_t>(static_cast<int64_t>(i) *
+                                                                  (nested ? o.repeatStride : 0));
         step->copy.burst = o.blockBytes;
         step->copy.count = o.blocks > 1 ? o.blocks : o.repeats;
         step->copy.stride = o.blocks > 1 ? o.blockStride : o.repeatStride;
