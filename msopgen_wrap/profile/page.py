@@ -104,7 +104,7 @@ def timeline_data(profile: LaunchProfile, events: Events) -> dict[str, Any]:
     pipes = events["pipe"].astype(np.int64)
     threads = events["core"].astype(np.int64) * 256 + pipes
     order = track_order(events, start, end, threads)
-    lanes = lanes_of(start, end, threads, order)
+    lanes = lanes_of(events, start, end, threads, order)
     names, name_of = _names(profile, events)
     data["names"] = names
     thread = threads * 4096 + lanes

@@ -109,7 +109,7 @@ def _write_launch(
     pipes = events["pipe"].astype(np.int64)
     tracks = events["core"].astype(np.int64) * 256 + pipes
     order = track_order(events, start, end, tracks)
-    lanes = lanes_of(start, end, tracks, order)
+    lanes = lanes_of(events, start, end, tracks, order)
     tids = pipes * _MOST_LANES + lanes
     _write_threads(stream, events["core"].astype(np.int64), pipes, lanes)
     heads, head_of = _heads(profile, events, tids)
@@ -147,41 +147,48 @@ def track_order(events: Events, start: Ints, end: Ints, tracks: Ints) -> Ints:
     return np.lexsort((np.where(kinds == STALL, -1, kinds), -end, end > start, start, tracks))
 
 
-def lanes_of(start: Ints, end: Ints, tracks: Ints, order: Ints) -> Ints:
+def lanes_of(events: Events, start: Ints, end: Ints, tracks: Ints, order: Ints) -> Ints:
     """Return for each event the thread of its pipe, 0 for all where nothing overlaps.
 
-    Events over the same time nest: the stall, and the wait for a flag that it is.
+    A wait within another one nests in it: the stall that waiting for a flag came to.
     """
     lanes = np.zeros(len(order), np.int64)
     order = order[end[order] > start[order]]
     sorted_tracks, sorted_start, sorted_end = tracks[order], start[order], end[order]
+    waits = events["kind"][order] != INSTRUCTION
     same = sorted_tracks[1:] == sorted_tracks[:-1]
-    equal = (sorted_start[1:] == sorted_start[:-1]) & (sorted_end[1:] == sorted_end[:-1])
-    overlapping = same & ~equal & (sorted_start[1:] < sorted_end[:-1])
+    overlapping = same & (sorted_start[1:] < sorted_end[:-1])
     for track in np.unique(sorted_tracks[1:][overlapping]).tolist():
-        first, last = np.searchsorted(sorted_tracks, [track, track + 1])
-        free: list[int] = []
-        busy: list[tuple[int, int]] = []
-        used, lane, before = 0, 0, (-1, -1)
-        for at, begins, ends in zip(
-            order[first:last].tolist(),
-            sorted_start[first:last].tolist(),
-            sorted_end[first:last].tolist(),
-            strict=True,
-        ):
-            if (begins, ends) == before:
-                lanes[at] = lane
-                continue
-            before = (begins, ends)
-            while busy and busy[0][0] <= begins:
-                heapq.heappush(free, heapq.heappop(busy)[1])
-            if free:
-                lane = heapq.heappop(free)
-            else:
-                lane, used = used, used + 1
-            lanes[at] = lane
-            heapq.heappush(busy, (ends, lane))
+        first, last = (int(i) for i in np.searchsorted(sorted_tracks, [track, track + 1]))
+        columns = (order, sorted_start, sorted_end, waits)
+        _set_lanes(lanes, *(c[first:last].tolist() for c in columns))
     return lanes
+
+
+def _set_lanes(
+    lanes: Ints, places: list[int], start: list[int], end: list[int], waits: list[bool]
+) -> None:
+    """Set the lanes of the events of one pipe, which are in the order of their start."""
+    free: list[int] = []
+    busy: list[tuple[int, int]] = []
+    used = 0
+    outer_end = inner_end = outer_lane = -1  # of the wait that others may nest in
+    for place, begins, ends, waiting in zip(places, start, end, waits, strict=True):
+        apart = begins >= inner_end or ends <= inner_end
+        if waiting and ends <= outer_end and apart:
+            lanes[place] = outer_lane
+            inner_end = max(inner_end, ends)
+            continue
+        while busy and busy[0][0] <= begins:
+            heapq.heappush(free, heapq.heappop(busy)[1])
+        if free:
+            lane = heapq.heappop(free)
+        else:
+            lane, used = used, used + 1
+        lanes[place] = lane
+        heapq.heappush(busy, (ends, lane))
+        if waiting:
+            outer_end, inner_end, outer_lane = ends, -1, lane
 
 
 def _write_threads(stream: IO[str], cores: Ints, pipes: Ints, lanes: Ints) -> None:

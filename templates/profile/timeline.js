@@ -11,7 +11,7 @@
     S: "#6e7781", MTE2: "#1a7f37", MTE1: "#2da44e", M: "#cf222e", FIX: "#bf3989", V: "#0969da",
     MTE3: "#8250df"
   };
-  const STALL = "#e8912d", OTHER = "#9a6700";
+  const STALL = "#e8912d", WAIT = "#c9a227", OTHER = "#9a6700";
 
   function unpack(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -50,7 +50,7 @@
   function colour(track, index) {
     const kind = data.names[track.name[index]][2];
     if (kind === 0) return COLOURS[track.pipe] || OTHER;
-    return kind === 1 ? STALL : OTHER;
+    return kind === 1 ? STALL : kind === 3 ? WAIT : OTHER;
   }
 
   function draw() {
