@@ -143,10 +143,10 @@ def refuse_too_large(spec: OpSpec, case: TestCase) -> None:
             f"the case is too large to profile here: its tensors take {size_text(needed)}, and "
             f"{size_text(free)} of memory are free",
             Location(spec.path),
-            why="sampling runs a part of the blocks, but every tensor has to lie in memory",
+            why="the kernel runs in the emulation, where every tensor has to lie in memory",
             fix=f"profile a case of 1/{part} of the elements: tiles repeat, so that the modelled "
-            f"time without launch grows in proportion, {part} times; or use a machine with more "
-            "memory",
+            f"time without launch grows nearly in proportion, to {part} times; two such parts tell how "
+            "nearly",
         )
     )
 

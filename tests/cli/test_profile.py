@@ -188,13 +188,13 @@ BAD = {
     "empty.jsonl": "OPG590",
     "text.jsonl": "OPG598",
     "other.jsonl": "OPG598",
-    "large.jsonl": "OPG732",
+    "large.jsonl": "OPG591",
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_targets_that_cannot_be_profiled(name: str, tmp_path: Path, capfd: Any) -> None:
-    error = {"code": "OPG732", "what": "too large", "why": "x", "fix": "y"}
+    error = {"code": "OPG591", "what": "too large", "why": "x", "fix": "y"}
     texts = {
         "text.txt": "text",
         "empty.jsonl": "",
