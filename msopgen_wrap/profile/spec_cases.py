@@ -145,7 +145,7 @@ def refuse_too_large(spec: OpSpec, case: TestCase) -> None:
             Location(spec.path),
             why="the kernel runs in the emulation, where every tensor has to lie in memory",
             fix=f"profile a case of 1/{part} of the elements: tiles repeat, so that the modelled "
-            f"time without launch grows nearly in proportion, to {part} times; two such parts tell how "
+            f"time without launch grows nearly in proportion, to {part} times; two parts tell how "
             "nearly",
         )
     )
