@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.program_sources import SOURCE_SUFFIXES, folder_sources
 from msopgen_wrap.manifest import MANIFEST, read_manifest, refuse_extension
-from msopgen_wrap.platforms import DEFAULT_SOC, platform
+from msopgen_wrap.platforms import DEFAULT_SOC, covers, platform
 from msopgen_wrap.profile.event_table import EVENT, Events, events_at
 from msopgen_wrap.profile.launch_profile import LaunchProfile, launch_profile
 from msopgen_wrap.profile.launches import Launch, ProfiledRun, read_launches
@@ -192,6 +192,11 @@ def _of_spec(
     from msopgen_wrap.torch_import import quiet_torch
 
     soc = platform(options.soc or spec.soc[0]).name
+    if project is None and not any(covers(name, soc) for name in spec.soc):
+        # A spec can be rendered for another family; a project is as it was scaffolded.
+        from msopgen_wrap.project.tree import for_socs
+
+        spec = for_socs(spec, (platform(soc).family,))
     case, why = chosen_case(spec, options, shapes_of(spec, options.shapes))
     refuse_too_large(spec, case)
     with quiet_torch():
