@@ -230,3 +230,36 @@ def test_a_process_adds_up_its_launches(add: Path, tmp_path: Path) -> None:
     launches = tmp_path / "step.jsonl"
     assert "modelled" not in run(OPGEN_PROFILE=str(launches))
     assert len(launches.read_text().splitlines()) == 3
+
+
+# ---- what child processes leave behind -----------------------------------------------------------
+
+
+def test_launches_of_a_child_get_their_own_events(tmp_path: Path) -> None:
+    from views_samples import profile_json, sample_events
+
+    from msopgen_wrap.profile.launch_profile import launch_profile
+    from msopgen_wrap.profile.targets import with_events
+
+    events = sample_events()
+    path = tmp_path / "events"
+    path.write_bytes(events[:3].tobytes() + events[3:].tobytes())
+    counts = [3, 0, len(events) - 3]
+    profiles = [launch_profile(profile_json(events=n)) for n in counts]
+    launches = with_events(profiles, path)
+    assert [len(x.events) for x in launches] == counts
+    assert launches[2].events[0] == events[3]
+    assert [len(x.events) for x in with_events(profiles, tmp_path / "none")] == [0, 0, 0]
+
+
+def test_tensors_lie_where_a_device_would_place_them() -> None:
+    import torch
+
+    from msopgen_wrap.profile.spec_cases import as_on_device
+
+    for tensor in (torch.arange(1000)[3:], torch.ones(7, dtype=torch.bool), torch.empty(0)):
+        moved = as_on_device([tensor])[0]
+        assert moved.data_ptr() % 512 == 0 and torch.equal(moved, tensor)
+        assert moved.dtype == tensor.dtype and moved.is_contiguous()
+    aligned = as_on_device(torch.ones(5))
+    assert as_on_device(aligned) is aligned and as_on_device(None) is None
