@@ -217,11 +217,13 @@ def _of_spec(
 @contextlib.contextmanager
 def _recorded(runtime: OpRuntime, run: ProfiledRun, options: ProfileOptions) -> Iterator[None]:
     """Add what the runtime launches meanwhile to a run, also where the launch fails."""
-    before = runtime.profile_text()
+    before, launches = runtime.profile_text(), runtime.launch_count()
     with environment(OPGEN_PROFILE_L2=options.l2):
         yield
         text = runtime.profile_text()
-    if text in (before, "", "{}"):
+    # The same launch has the same profile. One that failed is not counted.
+    is_new = runtime.launch_count() != launches or text != before
+    if not is_new or text in ("", "{}"):
         return
     import json
 
