@@ -97,7 +97,6 @@
         }
       }
     }
-    range.textContent = micros(from).toFixed(3) + " to " + micros(to).toFixed(3) + " us (modelled)";
   }
 
   let waiting = false;
@@ -112,6 +111,7 @@
     span = Math.min(data.end, Math.max(least, span));
     from = Math.min(Math.max(0, start), data.end - span);
     to = from + span;
+    range.textContent = micros(from).toFixed(3) + " to " + micros(to).toFixed(3) + " us (modelled)";
     redraw();
   }
 
@@ -195,6 +195,7 @@
   document.getElementById("wider").addEventListener("click", () => zoom(2, middle()));
   document.getElementById("whole").addEventListener("click", () => show(0, data.end));
   window.addEventListener("resize", redraw);
+  show(0, data.end);
   draw();
   document.documentElement.dataset.drawn = tracks.length;
 })();

@@ -198,6 +198,53 @@ def test_a_browser_draws_the_page(tmp_path: Path, browser: str) -> None:
     assert "us (modelled)</span>" in dom
 
 
+# What a user does: zooms by button, wheel and key, moves, looks at an event and goes to its line.
+HANDS = """<script>
+const timeline = document.getElementById("timeline"), told = document.documentElement.dataset;
+const wait = () => new Promise((done) => setTimeout(done, 50));
+const text = () => document.getElementById("range").textContent;
+const key = (name) => timeline.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+(async () => {
+  const box = timeline.getBoundingClientRect();
+  const place = { clientX: box.left + 400, clientY: box.top + 38, bubbles: true, cancelable: true };
+  document.getElementById("closer").click(); await wait(); told.button = text();
+  key("+"); await wait(); told.key = text();
+  key("ArrowRight"); await wait(); told.moved = text();
+  timeline.dispatchEvent(new WheelEvent("wheel", { ...place, deltaY: -500 })); await wait();
+  told.wheel = text();
+  timeline.dispatchEvent(new PointerEvent("pointermove", place)); await wait();
+  told.tip = document.getElementById("tip").textContent;
+  timeline.dispatchEvent(new PointerEvent("pointerup", place));
+  told.marked = (document.querySelector(".marked") || {}).id;
+  key("Home"); await wait(); told.all = text();
+})();
+</script></body>"""
+
+
+@pytest.mark.slow
+def test_the_timeline_answers_its_user(tmp_path: Path, browser: str) -> None:
+    path = page(tmp_path, many_events(20_000, cores=2))
+    path.write_text(path.read_text().replace("</body>", HANDS))
+    done = visited(browser, path, "--dump-dom", "--window-size=1200,900")
+    assert "CONSOLE" not in done.stderr, done.stderr
+    root = re.search(r"<html[^>]*>", done.stdout)
+    assert root is not None
+    told = dict(re.findall(r'data-(\w+)="(.*?)"', root.group(0)))
+    spans = {}
+    for name in ("button", "key", "moved", "wheel", "all"):
+        first, last = re.findall(r"([\d.]+)", told[name])[:2]
+        spans[name] = (float(first), float(last))
+    length = {name: last - first for name, (first, last) in spans.items()}
+    assert spans["all"][0] == 0
+    assert length["button"] == pytest.approx(length["all"] / 2, abs=0.01)
+    assert length["key"] == pytest.approx(length["all"] / 4, abs=0.01)
+    assert length["moved"] == pytest.approx(length["key"], abs=0.01)
+    assert spans["moved"][0] == pytest.approx(spans["key"][0] + length["key"] / 5, abs=0.01)
+    assert length["wheel"] < length["moved"] / 2
+    assert "us modelled" in told["tip"] and "add.asc:1" in told["tip"]
+    assert told["marked"] in ("L0-10", "L0-12", "L0-13")
+
+
 @pytest.mark.slow
 def test_a_browser_tells_an_error_of_a_page(tmp_path: Path, browser: str) -> None:
     path = page(tmp_path, sample_events())
