@@ -15,7 +15,7 @@ from msopgen_wrap.profile.advice import advice
 from msopgen_wrap.profile.event_table import KINDS, NONE, Events, pipe_name
 from msopgen_wrap.profile.launch_profile import LaunchProfile, pipe_order
 from msopgen_wrap.profile.launches import Launch, ProfiledRun, kernel_shares
-from msopgen_wrap.profile.text_view import microseconds, place, size_text, validity
+from msopgen_wrap.profile.text_view import count_text, microseconds, place, size_text, validity
 from msopgen_wrap.profile.trace_file import event_name, lanes_of, track_order
 from msopgen_wrap.profile.written_files import written_file
 from msopgen_wrap.resources import data_dir
@@ -54,6 +54,7 @@ def write_page(path: Path, run: ProfiledRun, launch: Launch) -> None:
         # A tag in a name cannot end the script that holds it.
         data=json.dumps(timeline, separators=(",", ":")).replace("<", "\\u003c"),
         us=microseconds,
+        count=count_text,
         size=size_text,
     )
     with written_file(path, "--html") as stream:

@@ -65,6 +65,11 @@ def size_text(count: float) -> str:
     return f"{count:.1f} GiB"
 
 
+def count_text(count: int, word: str) -> str:
+    """Return ``1 core`` or ``2 cores``."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
 def validity(profile: LaunchProfile) -> list[str]:
     """Return the sentences on what the modelled times are worth."""
     lines = []
@@ -95,7 +100,8 @@ def _head(profile: LaunchProfile, about: Sequence[str], style: Style) -> list[st
         style(f"{profile.kernel}: modelled time {time} ({limits})", "place"),
         f"  {microseconds(profile.kernel_us)} modelled without the launch of "
         f"{microseconds(profile.launch_us)}",
-        f"  on {profile.soc}, L2 {profile.l2}, {len(profile.cores)} cores; all times are modelled, "
+        f"  on {profile.soc}, L2 {profile.l2}, {count_text(len(profile.cores), 'core')}; all times "
+        "are modelled, "
         "none is measured",
         *(f"  {line}" for line in about),
         *(f"  {style(line, 'warning')}" for line in validity(profile)),
@@ -220,7 +226,7 @@ def _limits(profile: LaunchProfile, style: Style) -> list[str]:
 
 def _advice(profile: LaunchProfile, style: Style) -> list[str]:
     rows = advice(profile)
-    if not profile.ablation:
+    if not profile.ablation or profile.incomplete:
         return []
     head = style("advice (modelled without one cost at a time; savings do not add up)", "place")
     if not rows:

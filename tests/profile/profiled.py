@@ -90,7 +90,11 @@ def profiled(
     """Launch an entry of ``timeline.cpp`` on arrays of ``tiles`` tiles; return its profile."""
     x, y = aligned(tiles * TILE), aligned(tiles * TILE)
     timeline().launch(
-        entry, [x, y], tiling=struct.pack(f"{len(tiling)}I", *tiling), blocks=blocks, mode=mode,
+        entry,
+        [x, y],
+        tiling=struct.pack(f"{len(tiling)}I", *tiling),
+        blocks=blocks,
+        mode=mode,
         soc=SOC,
     )
     return last()

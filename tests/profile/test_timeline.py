@@ -133,9 +133,7 @@ def test_l2_serves_what_was_read_before():
 
 
 def test_short_runs_cost_more():
-    long, short = (
-        profiled("again", 64, 1, 0, rows, tiles=64)["kernel_us"] for rows in (1, 256)
-    )
+    long, short = (profiled("again", 64, 1, 0, rows, tiles=64)["kernel_us"] for rows in (1, 256))
     assert short > 1.2 * long
 
 

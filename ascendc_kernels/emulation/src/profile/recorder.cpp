@@ -34,6 +34,7 @@ void Recorder::OnLaunch(const LaunchInfo& info) {
         const std::string name = range.name != nullptr ? range.name : "range " + std::to_string(i);
         trace_->buffers.push_back({name, begin, begin + range.bytes, range.kind & 0xff});
     }
+    placed_ = Placement(&trace_->buffers);
     std::stable_sort(trace_->buffers.begin(), trace_->buffers.end(),
                      [](const Buffer& a, const Buffer& b) { return a.begin < b.begin; });
 }
@@ -109,7 +110,7 @@ void Recorder::AddScalar(CoreState& state, const Record& r) {
         state.scalar += static_cast<float>(p_.scalar_access);
         return;
     }
-    const uint64_t line = o.addr / 64;
+    const uint64_t line = placed_(o.addr) / 64;
     uint64_t& cached = state.lines[line % state.lines.size()];
     state.scalar += static_cast<float>(cached == line ? p_.scalar_gm_hit : p_.scalar_gm_miss);
     cached = line;
@@ -131,8 +132,8 @@ void Recorder::AddCopies(CoreState& state, const Record& r, const Operand& o) {
         step->flags = static_cast<uint8_t>((store ? kStore : 0) | (bypass ? kBypass : 0) |
                                            (i > 0 ? kContinued : 0) | (o.atomic ? kAtomic : 0));
         if (i > 0) step->scalar = 0;
-        step->copy.addr =
-            o.addr + static_cast<uint64_t>(static_cast<int64_t>(i) * (nested ? o.repeatStride : 0));
+        step->copy.addr = placed_(o.addr) + static_cast<uint64_t>(static_cast<int64_t>(i) *
+                                                                  (nested ? o.repeatStride : 0));
         step->copy.burst = o.blockBytes;
         step->copy.count = o.blocks > 1 ? o.blocks : o.repeats;
         step->copy.stride = o.blocks > 1 ? o.blockStride : o.repeatStride;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "profile/costs.h"
+#include "profile/placement.h"
 #include "profile/trace.h"
 
 namespace ascendc_emu {
@@ -74,6 +75,7 @@ class Recorder {
     Costs costs_;
     uint64_t room_;
     std::unique_ptr<Trace> trace_;
+    Placement placed_;
     std::vector<std::unique_ptr<CoreState>> states_;  // by Core::id
     std::map<EffectKey, uint32_t> effects_;
     std::array<uint32_t, 3> open_ = {};  // effect of the barrier that cores arrive at, plus one
