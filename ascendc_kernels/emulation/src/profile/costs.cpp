@@ -2,6 +2,7 @@
 #include "profile/costs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <sstream>
@@ -149,18 +150,39 @@ void Costs::FillVector(const Record& r, Step* step) const {
 void Costs::FillCube(const Record& r, Step* step) const {
     uint64_t m = r.m, n = r.n, k = r.k;
     DType type = DType::kF16;
+    uint64_t leftBytes = 0;
     for (int i = 0; i < r.count; ++i) {
-        if (r.operands[i].use == Use::kLeft) type = r.operands[i].dtype;
+        if (r.operands[i].use != Use::kLeft) continue;
+        type = r.operands[i].dtype;
+        leftBytes = PatternBytes(r.operands[i]);
     }
     // Products per cycle: 16 x 16 x 32 bytes of k, of float a half of that.
     const uint64_t bits = DTypeBits(type);
     const uint64_t fractal = 256 / bits, parallel = type == DType::kF32 ? 4 : fractal;
     auto up = [](uint64_t x, uint64_t to) { return (x + to - 1) / to * to; };
+    // A record of sparse weights does not say its depth.
+    if (k == 0 && m > 0) k = leftBytes * 8 / bits / up(m, 16);
     step->work.start = static_cast<float>(p_.cube_start);
     step->work.body =
         static_cast<float>(up(m, 16) / 16 * (up(n, 16) / 16) * up(k, fractal) / parallel);
     step->work.conflict = 0;
     step->work.bytes = static_cast<uint32_t>(ShapeOf(r).bytes);
+}
+
+void Costs::FillProduct(const Record& r, Step* step) const {
+    // Of m x k, k x n and m x n elements: m n k is the root of their product.
+    double product = 1;
+    uint64_t bits = 16;
+    for (int i = 0; i < r.count && i < 3; ++i) {
+        const Operand& o = r.operands[i];
+        product *= static_cast<double>(PatternBytes(o) * 8 / DTypeBits(o.dtype));
+        if (o.access == Access::kRead) bits = DTypeBits(o.dtype);
+    }
+    const double parallel = 256.0 * (bits == 32 ? 4.0 : 256.0 / static_cast<double>(bits));
+    step->work.start = static_cast<float>(p_.cube_start);
+    step->work.body = static_cast<float>(std::sqrt(product) / parallel);
+    step->work.conflict = 0;
+    step->work.bytes = 0;
 }
 
 void Costs::Fill(const Record& r, Step* step) const {

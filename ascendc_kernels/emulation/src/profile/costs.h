@@ -20,6 +20,10 @@ class Costs {
     // Fills step.work and its flags for an instruction that touches no GM.
     void Fill(const Record& record, Step* step) const;
 
+    // Fills it for a product of whole matrices in GM, an object's Iterate: C, A and B of the
+    // record.
+    void FillProduct(const Record& record, Step* step) const;
+
  private:
     struct Cost {
         bool known = false, estimated = false;

@@ -12,12 +12,13 @@ Memory::Memory(const Parameters& parameters) : p_(parameters) {
     const double lines = p_.l2_bytes / static_cast<double>(1u << lineShift_);
     sets_ = std::max(1u, static_cast<uint32_t>(lines / ways_));
     lines_.resize(size_t{sets_} * ways_);
+    sectors_ = std::min(8u, std::max(1u, (1u << lineShift_) / static_cast<uint32_t>(p_.l2_sector)));
     // GB/s are bytes per ns.
     gmPerByte_ = 1 / p_.gm_bandwidth;
     l2PerByte_ = 1 / p_.l2_bandwidth;
 }
 
-bool Memory::Touch(uint64_t line, bool store, bool allocate, bool* evicted) {
+uint8_t Memory::Touch(uint64_t line, uint8_t wanted, bool store, bool allocate, bool* evicted) {
     // Spread over the sets, so that strides that are powers of two do not meet in one.
     const uint64_t mixed = line * 0x9e3779b97f4a7c15ull;
     Line* const set = &lines_[size_t{(mixed >> 32) % sets_} * ways_];
@@ -28,14 +29,16 @@ bool Memory::Touch(uint64_t line, bool store, bool allocate, bool* evicted) {
         if (one.tag == line) {
             one.used = clock_;
             one.dirty = one.dirty || store;
-            return true;
+            const auto there = static_cast<uint8_t>(one.valid & wanted);
+            if (allocate) one.valid |= wanted;
+            return there;
         }
         if (clock_ - one.used > clock_ - oldest->used) oldest = &one;
     }
-    if (!allocate) return false;
+    if (!allocate) return 0;
     if (oldest->dirty && oldest->tag != ~0ull) *evicted = true;
-    *oldest = {line, clock_, store};
-    return false;
+    *oldest = {line, clock_, wanted, store};
+    return 0;
 }
 
 bool Memory::IsAskedFor(uint64_t line, uint32_t core, double now) {
@@ -51,7 +54,7 @@ bool Memory::IsAskedFor(uint64_t line, uint32_t core, double now) {
 void Memory::Warm(uint64_t begin, uint64_t end) {
     bool evicted = false;
     for (uint64_t line = begin >> lineShift_; line << lineShift_ < end; ++line) {
-        Touch(line, false, true, &evicted);
+        Touch(line, 0xff, false, true, &evicted);
     }
 }
 
@@ -72,21 +75,26 @@ Served Memory::Serve(const Request& q, double now) {
             const double bytes = static_cast<double>(to - from);
             if (freeRereads_ && !q.store && !read_.insert(line).second) continue;
             bool evicted = false;
-            const bool there = Touch(line, q.store, !q.bypass, &evicted);
+            const uint64_t sector = size / sectors_;
+            const uint64_t low = (from - (line << lineShift_)) / sector;
+            const uint64_t high = (to - 1 - (line << lineShift_)) / sector;
+            const auto wanted = static_cast<uint8_t>((2u << high) - (1u << low));
+            const uint8_t there = Touch(line, wanted, q.store, !q.bypass, &evicted);
             if (evicted) {
                 gm += (static_cast<double>(size) + p_.gm_request) * p_.gm_write_weight;
             }
             if (q.store) {
-                if (q.bypass && !there) gm += (bytes + p_.gm_request) * p_.gm_write_weight;
+                if (q.bypass && there == 0) gm += (bytes + p_.gm_request) * p_.gm_write_weight;
                 continue;
             }
-            if (there) {
+            if (there == wanted) {
                 hit += bytes;
                 requests += p_.request_hit;
                 continue;
             }
-            // A line that stays in L2 is fetched whole.
-            const double fetched = q.bypass ? bytes : static_cast<double>(size);
+            // What stays in L2 is fetched in whole sectors.
+            const int absent = __builtin_popcount(static_cast<unsigned>(wanted & ~there));
+            const double fetched = q.bypass ? bytes : static_cast<double>(sector) * absent;
             missed += bytes;
             gm += fetched + p_.gm_request;
             requests += p_.request_miss;

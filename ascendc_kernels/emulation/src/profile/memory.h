@@ -50,14 +50,16 @@ class Memory {
     struct Line {
         uint64_t tag = ~0ull;
         uint32_t used = 0;
+        uint8_t valid = 0;  // sectors
         bool dirty = false;
     };
     // Whether another core has just asked for the line past L2.
     bool IsAskedFor(uint64_t line, uint32_t core, double now);
-    // Whether the line was there; `evicted`: a dirty one made room.
-    bool Touch(uint64_t line, bool store, bool allocate, bool* evicted);
+    // Which of the sectors `wanted` of a line were there; `evicted`: a dirty line made room.
+    uint8_t Touch(uint64_t line, uint8_t wanted, bool store, bool allocate, bool* evicted);
 
     Parameters p_;
+    uint32_t sectors_ = 2;  // of a line
     uint32_t lineShift_ = 9, ways_ = 16, sets_ = 1, clock_ = 0;
     std::vector<Line> lines_;
     struct Asked {

@@ -19,9 +19,9 @@ struct Parameters {
     double clock = 0, launch = 0, launch_core = 0;
     double gm_bandwidth = 0, gm_request = 0, l2_bandwidth = 0, gm_write_weight = 0;
     double gm_core_rate = 0, l2_core_rate = 0, store_rate = 0;
-    double l2_bytes = 0, l2_ways = 0, l2_line = 0;
+    double l2_bytes = 0, l2_ways = 0, l2_line = 0, l2_sector = 0;
     double copy_issue = 0, load_latency = 0, store_latency = 0, request_hit = 0, request_miss = 0;
-    double same_line = 0, same_line_time = 0;
+    double same_line = 0, same_line_time = 0, unaligned_run = 0;
     double scalar_issue = 0, scalar_queue = 0, scalar_access = 0, scalar_gm_hit = 0,
            scalar_gm_miss = 0;
     double queue_depth = 0, flag_latency = 0, scalar_flag = 0;

@@ -14,6 +14,7 @@
 
 #include "profile/event_file.h"
 #include "profile/process_summary.h"
+#include "core/products.h"
 #include "profile/recorder.h"
 #include "profile/replay.h"
 #include "profile/report.h"
@@ -205,11 +206,14 @@ class ProfileSink : public Sink {
         Parameters p;
         problem_ = ReadParameters(*info.soc, g_options.ParameterFile(), End::kValue, &p);
         const uint64_t room = g_options.given.max_records;
+        const char* const products = std::getenv("OPGEN_PROFILE_PRODUCTS");
+        g_skip_products = products != nullptr && std::strcmp(products, "skip") == 0;
         recorder_ = std::make_unique<Recorder>(p, room != 0 ? room : kMaxRecords);
         recorder_->OnLaunch(info);
     }
     void OnLaunchEnd(const LaunchInfo& info) override {
         counts_->OnLaunchEnd(info);
+        g_skip_products = false;
         std::lock_guard<std::mutex> lock(g_mutex);
         g_last = Last();
         g_last.problem = problem_;

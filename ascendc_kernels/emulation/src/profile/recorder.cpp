@@ -60,7 +60,9 @@ void Recorder::OnCoreEnd(Core& core) {
 }
 
 uint32_t Recorder::SiteOf(Loc loc) {
-    if (haveSite_ && loc.file == lastFile_ && loc.line == lastLine_) return lastSite_;
+    SiteCache& cached =
+        siteCache_[(reinterpret_cast<uintptr_t>(loc.file) + loc.line) % siteCache_.size()];
+    if (cached.used && loc.file == cached.file && loc.line == cached.line) return cached.site;
     auto known = fileNumbers_.find(loc.file);
     if (known == fileNumbers_.end()) {
         // One file can have several addresses: each module that includes it has its own text.
@@ -75,10 +77,8 @@ uint32_t Recorder::SiteOf(Loc loc) {
     const auto next = static_cast<uint32_t>(trace_->sites.size());
     const auto added = siteNumbers_.emplace(key, next);
     if (added.second) trace_->sites.push_back({file, loc.line});
-    haveSite_ = true;
-    lastFile_ = loc.file;
-    lastLine_ = loc.line;
-    return lastSite_ = added.first->second;
+    cached = {true, loc.file, loc.line, added.first->second};
+    return cached.site;
 }
 
 Step* Recorder::Add(CoreState& state, StepKind kind, Pipe pipe, Loc loc) {
@@ -118,6 +118,8 @@ void Recorder::AddScalar(CoreState& state, const Record& r) {
 
 void Recorder::AddCopies(CoreState& state, const Record& r, const Operand& o) {
     const bool store = o.access != Access::kRead;
+    // What reads GM on the way out of the cube is a whole product.
+    const Pipe pipe = r.pipe == Pipe::kFix && !store ? Pipe::kMte2 : r.pipe;
     bool bypass = false;
     for (const Hint& hint : state.hints) {
         if (o.addr >= hint.begin && o.addr < hint.end) bypass = hint.bypass;
@@ -126,7 +128,7 @@ void Recorder::AddCopies(CoreState& state, const Record& r, const Operand& o) {
     const bool nested = o.blocks > 1 && o.repeats > 1;
     const uint32_t outer = nested ? o.repeats : 1;
     for (uint32_t i = 0; i < outer; ++i) {
-        Step* const step = Add(state, StepKind::kCopy, r.pipe, r.loc);
+        Step* const step = Add(state, StepKind::kCopy, pipe, r.loc);
         if (step == nullptr) return;
         step->api = r.api.id;
         step->flags = static_cast<uint8_t>((store ? kStore : 0) | (bypass ? kBypass : 0) |
@@ -147,17 +149,24 @@ void Recorder::AddCopies(CoreState& state, const Record& r, const Operand& o) {
 void Recorder::OnInstruction(Core& core, const Record& r) {
     CoreState& state = State(core);
     if (r.pipe == Pipe::kS || r.scalarAccess) return AddScalar(state, r);
-    bool copies = false;
+    bool copies = false, product = false;
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         if (o.mem == Mem::kGm) {
             if (r.pipe != Pipe::kV && PatternBytes(o) > 0) {
                 AddCopies(state, r, o);
                 copies = true;
+                product = product || (r.pipe == Pipe::kFix && o.access == Access::kRead);
             }
         } else if (o.mem == Mem::kUb) {
             (o.access == Access::kRead ? trace_->ubRead : trace_->ubWritten) += PatternBytes(o);
         }
+    }
+    if (product) {
+        Step* const step = Add(state, StepKind::kWork, Pipe::kM, r.loc);
+        if (step == nullptr) return;
+        step->api = r.api.id;
+        costs_.FillProduct(r, step);
     }
     if (copies) return;
     Step* const step = Add(state, StepKind::kWork, r.pipe, r.loc);

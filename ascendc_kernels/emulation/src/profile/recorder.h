@@ -82,9 +82,12 @@ class Recorder {
     std::unordered_map<const char*, uint32_t> fileNumbers_;
     std::map<std::string, uint32_t> fileNames_;
     std::unordered_map<uint64_t, uint32_t> siteNumbers_;
-    const char* lastFile_ = nullptr;
-    uint32_t lastLine_ = 0, lastSite_ = 0;
-    bool haveSite_ = false;
+    struct SiteCache {
+        bool used = false;
+        const char* file = nullptr;
+        uint32_t line = 0, site = 0;
+    };
+    std::array<SiteCache, 256> siteCache_ = {};
 };
 
 }  // namespace profile

@@ -180,6 +180,14 @@ class Machine {
         }
     }
 
+    // Runs of a copy to or from UB that are no whole blocks of 32 bytes: copies to L1 pad in
+    // passing.
+    double UnalignedRuns(const Request& q) const {
+        if (trace_.cores[q.core].kind == CoreKind::kAic) return 0;
+        if (q.burst % 32 == 0 && q.addr % 32 == 0 && q.stride % 32 == 0) return 0;
+        return q.count;
+    }
+
     double StoreCycles(const Request& q) const {
         // Runs of a store are requests, too; L2 takes them all.
         const double run = std::max(static_cast<double>(q.burst) / p_.store_rate, p_.request_hit);
@@ -219,7 +227,8 @@ class Machine {
         (q.store ? result_.writtenBytes : result_.readBytes) += static_cast<double>(bytes);
         if (options_.detail) traffic_.Add(q);
         const Served served = memory_.Serve(q, turn.time);
-        const double cycles = q.store ? StoreCycles(q) : served.cycles;
+        double cycles = q.store ? StoreCycles(q) : served.cycles;
+        if (options_.effects.bursts) cycles += p_.unaligned_run * UnalignedRuns(q);
         const double port = turn.time + cycles * shared_.cycle;
         const double end = std::max(port, served.end);
         copy.portEnd += port - turn.time;
