@@ -84,5 +84,6 @@ def advice(profile: LaunchProfile) -> list[Advice]:
         if row.saved_us < _LEAST * profile.time_us:
             continue
         title, fix = _ADVICE.get(row.what, (row.what.replace("_", " "), ""))
+        title += " (estimated by a formula)" if row.estimated else ""
         found.append(Advice(row.what, title, row.saved_us, row.time_us, fix))
     return sorted(found, key=lambda a: -a.saved_us)

@@ -95,11 +95,12 @@ class LineCost:
 
 @dataclass(frozen=True)
 class Ablation:
-    """The modelled time if one cost were nothing."""
+    """The modelled time if one cost were nothing; ``estimated``: by a formula, not by a replay."""
 
     what: str
     time_us: float
     saved_us: float
+    estimated: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,11 @@ class LaunchProfile:
     def slowest(self) -> CoreUse | None:
         """The core that ends last."""
         return max(self.cores, key=lambda c: c.end_us, default=None)
+
+    @property
+    def has_range(self) -> bool:
+        """Whether the launch was modelled several times, for its range and the ablation."""
+        return bool(self.ablation) or self.time_low_us < self.time_high_us
 
     @property
     def compulsory(self) -> tuple[int, int]:
@@ -277,7 +283,12 @@ def _launch_profile(data: Mapping[str, Any], files: Sequence[str]) -> LaunchProf
         ),
         limits={k: float(v) for k, v in data.get("limits", {}).items()},
         ablation=tuple(
-            Ablation(str(a["what"]), float(a["time_us"]), float(a["saved_us"]))
+            Ablation(
+                str(a["what"]),
+                float(a["time_us"]),
+                float(a["saved_us"]),
+                bool(a.get("estimated", False)),
+            )
             for a in data.get("ablation", ())
         ),
         files=tuple(files),

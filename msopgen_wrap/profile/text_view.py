@@ -86,6 +86,8 @@ def validity(profile: LaunchProfile) -> list[str]:
         )
     if profile.incomplete:
         lines.append(f"incomplete: {profile.incomplete}; the profile ends there")
+    if not profile.has_range:
+        lines.append("large: modelled once, so that there is neither a range nor advice")
     if profile.lost_events:
         lines.append(
             f"pictures show a part: {profile.lost_events} events were not kept; the sums count all"
@@ -96,6 +98,7 @@ def validity(profile: LaunchProfile) -> list[str]:
 def _head(profile: LaunchProfile, about: Sequence[str], style: Style) -> list[str]:
     time = microseconds(profile.time_us)
     limits = f"{microseconds(profile.time_low_us)} to {microseconds(profile.time_high_us)}"
+    limits = limits if profile.has_range else "without a range"
     return [
         style(f"{profile.kernel}: modelled time {time} ({limits})", "place"),
         f"  {microseconds(profile.kernel_us)} modelled without the launch of "

@@ -57,6 +57,16 @@ def test_every_number_is_called_modelled(tmp_path: Path, capfd: Any) -> None:
     assert "\x1b" not in out and "bank" not in out  # what saves nothing is no advice
 
 
+def test_a_launch_that_was_modelled_once(tmp_path: Path, capfd: Any) -> None:
+    large = {"time_low_us": 14.5, "time_high_us": 14.5, "ablation": []}
+    out, _ = run(capfd, written(tmp_path / "one.jsonl", large))
+    assert out.startswith("add_custom: modelled time 14.5 us (without a range)\n")
+    assert "neither a range nor advice" in out and "\nadvice" not in out
+    estimated = {"what": "fewer_cores", "time_us": 12.0, "saved_us": 2.5, "estimated": True}
+    out, _ = run(capfd, written(tmp_path / "one.jsonl", {"ablation": [estimated]}))
+    assert "2.50 us modelled: cores beyond those that pay (estimated by a formula)" in out
+
+
 def test_launches_are_added_up(launches: Path, capfd: Any) -> None:
     out, _ = run(capfd, launches)
     assert out.startswith("3 launches, 60.0 us modelled in all\n")
