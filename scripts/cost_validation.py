@@ -5,10 +5,10 @@
 
 The list has a row per timing, with the columns of a published collection: ``case``, ``kernel``
 (``owner/repository:path`` of a program or an op folder), ``soc``, ``shape``, ``dtype``, ``cores``,
-``measured_us``, ``published_pipe_times`` (``vec=1.2us mte2=3``), ``note``. ``DIR/<repository>`` holds
-the repository's files. A program is compiled with the macros of its ``CMakeLists.txt``; the number
-at the end of the case is its scenario, ``_l1`` in it means L1 as the destination. An op gets the
-shapes and dtypes of the row; its attributes come from ``DIR/cann-bench/tasks`` where the case is
+``measured_us``, ``published_pipe_times`` (``vec=1.2us mte2=3``), ``note``. ``DIR/<repository>``
+holds the repository's files. A program is compiled with the macros of its ``CMakeLists.txt``; the
+number at the end of the case is its scenario, ``_l1`` in it means L1 as the destination. An op
+gets the shapes and dtypes of the row; its attributes come from ``DIR/cann-bench/tasks`` where the case is
 ``cb_<op>_<number>``.
 
 Each kernel runs once and leaves a record in ``--work``; ``--replay`` only replays these records,
@@ -75,7 +75,9 @@ class Timing:
 
     def pipe_times(self) -> dict[str, float]:
         """Published busy times in us by pipe."""
-        found = re.findall(r"\b(vec|scalar|mte2|mte3)[^=;,]*=\s*([\d.]+)", self.published_pipe_times)
+        found = re.findall(
+            r"\b(vec|scalar|mte2|mte3)[^=;,]*=\s*([\d.]+)", self.published_pipe_times
+        )
         return {PIPES[name]: float(value) for name, value in found}
 
 
@@ -83,10 +85,11 @@ def read_timings(path: Path) -> list[Timing]:
     """Return the rows of a list."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [
-        Timing(**{**{k: row.get(k) or "" for k in Timing.__annotations__}, "measured_us": float(row["measured_us"])})
-        for row in rows
-    ]
+    timings = []
+    for row in rows:
+        given: dict[str, Any] = {name: row.get(name) or "" for name in Timing.__annotations__}
+        timings.append(Timing(**(given | {"measured_us": float(row["measured_us"])})))
+    return timings
 
 
 # ---- running the kernels -------------------------------------------------------------------------
@@ -108,7 +111,8 @@ def record_program(timing: Timing, source: Path) -> str:
     for name in defines:
         if "SCENARIO" in name:
             defines[name] = timing.number
-    if "_l1" in timing.case and defines.pop("COPY_DST_UB", None):
+    if "_l1" in timing.case and "COPY_DST_UB" in defines:
+        del defines["COPY_DST_UB"]
         defines["COPY_DST_L1"] = "1"
     options = ProgramOptions(
         soc=timing.soc_name,
@@ -268,7 +272,9 @@ def mape(pairs: list[tuple[float, float]]) -> float:
 
 def print_table(timings: list[Timing], modelled: dict[str, dict[str, float]]) -> None:
     """Print a row per timing, a summary per op, and the totals."""
-    print(f"{'case':20} {'measured':>9} {'modelled':>9} {'error':>7}   pipes: modelled/published us")
+    print(
+        f"{'case':20} {'measured':>9} {'modelled':>9} {'error':>7}   pipes: modelled/published us"
+    )
     for timing in timings:
         got = modelled.get(timing.case)
         if got is None:
@@ -279,7 +285,8 @@ def print_table(timings: list[Timing], modelled: dict[str, dict[str, float]]) ->
             for pipe, value in timing.pipe_times().items()
         )
         change = 100 * error(got["time"], timing.measured_us)
-        print(f"{timing.case:20} {timing.measured_us:9.2f} {got['time']:9.2f} {change:+6.1f}%   {pipes}")
+        compared = f"{timing.measured_us:9.2f} {got['time']:9.2f} {change:+6.1f}%"
+        print(f"{timing.case:20} {compared}   {pipes}")
     print(f"\n{'op':16} {'n':>3} {'MAPE':>6} {'rank':>6} {'pairs >10%':>11} {'t0+bytes/bw':>12}")
     ops: dict[str, list[Timing]] = {}
     for timing in timings:
@@ -292,7 +299,8 @@ def print_table(timings: list[Timing], modelled: dict[str, dict[str, float]]) ->
         times = [modelled[row.case]["time"] for row in rows]
         measured = [row.measured_us for row in rows]
         pairs = list(zip(times, measured, strict=True))
-        fits = list(zip(fitted([modelled[r.case]["bytes"] for r in rows], measured), measured, strict=True))
+        sizes = [modelled[row.case]["bytes"] for row in rows]
+        fits = list(zip(fitted(sizes, measured), measured, strict=True))
         good = total = 0
         for (a, b), (c, d) in combinations(pairs, 2):
             if abs(b - d) > CLEAR_DIFFERENCE * min(b, d):

@@ -102,7 +102,7 @@ class CoreReplay {
     uint32_t index_, next_ = 0;
     double now_;  // of the scalar unit
     double end_ = 0;
-    bool finished_ = false, blocked_ = false;
+    bool finished_ = false;
     PipeState pipes_[kPipeCount];
     std::vector<double> slots_;
     std::vector<uint32_t> slotEvents_;

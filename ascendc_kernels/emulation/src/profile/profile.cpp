@@ -66,7 +66,7 @@ double TimeOf(const Trace& trace, const Parameters& p, const ReplayOptions& opti
 
 // What fewer cores would take, if what one core does now were shared by fewer: the shared memories
 // need as long as before, a core longer in proportion.
-Profile::Ablation FewerCores(const Trace& trace, const Parameters& p, const Result& r) {
+Profile::Ablation FewerCores(const Parameters& p, const Result& r) {
     double used = 0;
     for (const CoreResult& core : r.cores) used += core.used;
     const double shared = std::max(r.gmBytes / p.gm_bandwidth, r.l2Bytes / p.l2_bandwidth);
@@ -79,7 +79,6 @@ Profile::Ablation FewerCores(const Trace& trace, const Parameters& p, const Resu
             r.launch + cores * p.launch_core * 1000 + std::max(shared, alone * used / cores);
         best = std::min(best, time);
     }
-    (void)trace;
     return {"fewer_cores", best, true};
 }
 
@@ -102,7 +101,7 @@ std::vector<Profile::Ablation> Ablate(const Trace& trace, const Parameters& p, b
         options.effects.*(one.effect) = false;
         all.push_back({one.what, TimeOf(trace, p, options), false});
     }
-    all.push_back(FewerCores(trace, p, base));
+    all.push_back(FewerCores(p, base));
     return all;
 }
 

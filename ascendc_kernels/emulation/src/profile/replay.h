@@ -36,9 +36,6 @@ struct ReplayOptions {
     double scalarScale = 1;
 };
 
-struct Wait {
-    double ns = 0;
-};
 // What was waited for (WaitFor | from << 4, id) and at which site.
 using WaitKey = std::pair<uint32_t, uint32_t>;
 
