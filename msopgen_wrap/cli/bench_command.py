@@ -17,7 +17,7 @@ SIZES = "1Ki,16Ki,256Ki,1Mi"
 PEERS = {"torch": "eager PyTorch", "cpp": "the C++ extension"}
 NOTE = (
     "times are those of this CPU, which emulates the kernel; they say nothing of an NPU. "
-    "Modelled device time: none, there is no model yet"
+    "`opgen profile` models the time on a device"
 )
 MEMORY = "peak: how much the resident memory of this process grew during a call, results included"
 
