@@ -5,11 +5,11 @@
 
 The list has a row per timing, with the columns of a published collection: ``case``, ``kernel``
 (``owner/repository:path`` of a program or an op folder), ``soc``, ``shape``, ``dtype``, ``cores``,
-``measured_us``, ``published_pipe_times`` (``vec=1.2us mte2=3``), ``note``. ``DIR/<repository>``
-holds the repository's files. A program is compiled with the macros of its ``CMakeLists.txt``; the
-number at the end of the case is its scenario, ``_l1`` in it means L1 as the destination. An op
-gets the shapes and dtypes of the row; its attributes come from ``DIR/cann-bench/tasks`` where the case is
-``cb_<op>_<number>``.
+``measured_us``, ``published_pipe_times`` (``vec=1.2us mte2=3``), ``note``. The files of a
+repository lie in ``DIR/<repository>``. A program is compiled with the macros of its
+``CMakeLists.txt``; the number at the end of the case is its scenario, ``_l1`` in it means L1 as
+the destination. An op gets the shapes and dtypes of the row; its attributes come from
+``DIR/cann-bench/tasks`` where the case is ``cb_<op>_<number>``.
 
 Each kernel runs once and leaves a record in ``--work``; ``--replay`` only replays these records,
 with other parameters (``OPGEN_PROFILE_PARAMETERS``) for instance. Nothing is fitted here.
