@@ -160,7 +160,7 @@ class RowSpace {
         copies = asked.buffers == 1 ? 1 : copies;
         items = kept * (lanes ? CeilDiv(rows, boxRows) : CeilDiv(cols, boxCols));
         chunks = reduced * (lanes ? CeilDiv(cols, boxCols) : CeilDiv(rows, boxRows));
-        resident = chunks == 1;
+        resident = chunks == 1 && stays;
         split = !resident && items > 0 && items * 2 <= cores && chunks > 1;
         // as few cores as are done in the same time: each reads what all rows share
         const int64_t work = std::max<int64_t>(1, split ? chunks : items);
@@ -396,7 +396,7 @@ class RowSpace {
         const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
         const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
         const int64_t widest = std::min(std::min(cols, FairCols(cores, kept)),
-                                        static_cast<int64_t>(512) / pitchUnit_ * pitchUnit_);
+                                        std::min<int64_t>(512, mostTile_) / pitchUnit_ * pitchUnit_);
         boxCols = widest;
         boxRows = std::min(std::min(rows, std::max<int64_t>(1, MostRows(budget, boxCols))),
                            kMaxBlockCount);
