@@ -27,7 +27,7 @@ from ..resources import data_dir
 from . import cache
 from .compiled_objects import compile_object, link_objects
 from .forwarding_headers import forwarding_folder
-from .instruction_headers import instruction_folder
+from .instruction_headers import instruction_costs, instruction_folder
 from .toolchain import cpu_level, find_toolchain, machine_name
 
 Progress = Callable[[str], None]
@@ -104,6 +104,7 @@ def _build(progress: Progress | None) -> Path:
     root = data_dir("ascendc_kernels") / "emulation"
     units = library_units(root)
     flags = library_flags(root, platform_table())
+    profile = [*flags, f"-I{profile_tables()}"]
     done = 0
 
     def one(unit: Unit) -> Path:
@@ -111,7 +112,7 @@ def _build(progress: Progress | None) -> Path:
         key = cache.text_hash(unit.text)
         result = compile_object(
             cache.stored("source", key, unit.name, "unit.cpp", unit.text.encode()),
-            flags,
+            profile if unit.reads_profile_tables else flags,
             code="OPG304",
             what="the emulation library does not compile",
             relocatable=True,
@@ -136,15 +137,33 @@ def platform_table() -> Path:
         name: (root / f"{name}.csv").read_text(encoding="utf-8")
         for name in ("platform_facts", "architectures")
     }
+    return _raw_strings("platform facts", tables)
 
+
+def profile_tables() -> Path:
+    """Write what the model of time reads as C++ raw strings; return their folder.
+
+    Only the sources of ``src/profile`` see it, so that a changed cost recompiles nothing else.
+    """
+    root = data_dir("ascendc_kernels") / "emulation"
+    parameters = (root / "profile_parameters.csv").read_text(encoding="utf-8")
+    return _raw_strings(
+        "profile tables",
+        {"profile_parameters": parameters, "instruction_costs": instruction_costs()},
+    )
+
+
+def _raw_strings(label: str, tables: dict[str, str]) -> Path:
     def build(folder: Path) -> list[Path]:
         for name, text in tables.items():
-            body = f'R"__opgen__(\n{text})__opgen__"\n'
+            # Compilers limit the length of one literal; neighbours are joined.
+            pieces = [text[at : at + 8000] for at in range(0, len(text), 8000)]
+            body = "".join(f'R"__opgen__({piece})__opgen__"\n' for piece in ["\n", *pieces])
             (folder / f"{name}.inc").write_text(body, encoding="utf-8")
         return []
 
-    key = cache.text_hash("\n".join(tables.values()))
-    folder, _ = cache.cached("table", key, "platform facts", build)
+    key = cache.text_hash(label, "\n".join(tables.values()))
+    folder, _ = cache.cached("table", key, label, build)
     return folder
 
 
@@ -179,6 +198,11 @@ class Unit:
     def text(self) -> str:
         """The unit's own source."""
         return "".join(f'#include "{name}"\n' for name in self.sources)
+
+    @property
+    def reads_profile_tables(self) -> bool:
+        """Whether it is compiled with the folder of :func:`profile_tables`."""
+        return self.sources[0].startswith("src/profile/")
 
 
 def library_units(root: Path) -> list[Unit]:

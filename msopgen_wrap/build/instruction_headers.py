@@ -19,7 +19,10 @@ A row per API or instruction. Columns:
 ``pipe``
     that it runs on; empty: the call decides.
 ``issue_cycles``, ``repeat_cycles``
-    what it costs to issue and per repeat, where that is published; empty: not known.
+    what it costs on arch 2201: head and tail in cycles, and cycles for each 256 bytes of its widest
+    operand; empty: the defaults of ``profile_parameters.csv``. ``1`` holds for all types,
+    ``float16:4 float32:2`` by the type of the source. Only the model of time reads them
+    (``src/profile``); ``docs/profile_model.md`` names the sources.
 ``archs``, ``types_<arch>``
     architectures that have it, and the types there (empty: all); both only where the documentation
     lists them. Calls are checked on an architecture that has a column of types.
@@ -65,6 +68,7 @@ _FLOATS = {"float16": "half", "float32": "float"}
 _INTEGERS = {name: f"{name}_t" for name in ("int16", "uint16", "int32", "uint32")}
 _TYPES = {**_FLOATS, **_INTEGERS, "bfloat16": "bfloat16_t"}
 _ROUTE = re.compile(r"(\w+) (\w+)>(\w+)")
+_COST = re.compile(r"(\w+:)?\d+(\.\d+)?")
 _TYPES_OF = "types_"
 # Instruction::kMostArchs of src/core/instructions.h.
 _MOST_ARCHS = 4
@@ -164,6 +168,27 @@ def _problems(row: Instruction) -> Iterable[str]:
         yield f"{row.name}: a form needs operands, types and an arithmetic"
     if len(row.archs) > _MOST_ARCHS or len(row.types_on) > _MOST_ARCHS:
         yield f"{row.name}: more than {_MOST_ARCHS} architectures"
+
+
+def instruction_costs() -> str:
+    """Return the costs as a CSV text: ``name,issue_cycles,repeat_cycles``, rows with a cost only.
+
+    Raises:
+        OpgenError: OPG304 when a cost is no number.
+    """
+    lines, problems = ["name,issue_cycles,repeat_cycles"], []
+    for cells in csv.DictReader(io.StringIO(table_path().read_text(encoding="utf-8"))):
+        issue, repeat = cells["issue_cycles"], cells["repeat_cycles"]
+        for word in [*issue.split(), *repeat.split()]:
+            if not _COST.fullmatch(word):
+                problems.append(f"{cells['name']}: {word!r} is no cost")
+        if issue or repeat:
+            lines.append(f"{cells['name']},{issue},{repeat}")
+    if problems:
+        raise OpgenError(
+            Diagnostic("OPG304", "the table of instructions has mistakes: " + "; ".join(problems))
+        )
+    return "\n".join(lines) + "\n"
 
 
 def header_texts(rows: tuple[Instruction, ...]) -> dict[str, str]:

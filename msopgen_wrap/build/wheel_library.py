@@ -17,7 +17,14 @@ from pathlib import Path
 from ..resources import data_dir
 from . import cache
 from .compiled_objects import relative_names
-from .emulation_library import LIBRARY, Unit, library_flags, library_units, platform_table
+from .emulation_library import (
+    LIBRARY,
+    Unit,
+    library_flags,
+    library_units,
+    platform_table,
+    profile_tables,
+)
 from .toolchain import X86_64_V3, CpuLevel, base_flags, machine_name
 
 # The levels a wheel of an architecture holds.
@@ -42,6 +49,7 @@ def _build_level(cxx: str, machine: str, level: CpuLevel, out: Path) -> Path:
     root = data_dir("ascendc_kernels") / "emulation"
     flags = [*base_flags("gcc"), *level.flags, *library_flags(root, platform_table())]
     flags += relative_names([])
+    tables = [f"-I{profile_tables()}"]
     with tempfile.TemporaryDirectory(prefix="opgen-prebuilt-") as scratch:
 
         def compiled(numbered: tuple[int, Unit]) -> Path:
@@ -50,7 +58,8 @@ def _build_level(cxx: str, machine: str, level: CpuLevel, out: Path) -> Path:
             source.write_text(unit.text, encoding="utf-8")
             result = source.with_suffix(".o")
             where = [f"-ffile-prefix-map={scratch}=.", "-c", str(source), "-o", str(result)]
-            subprocess.run([cxx, *flags, *where], check=True)
+            extra = tables if unit.reads_profile_tables else []
+            subprocess.run([cxx, *flags, *extra, *where], check=True)
             print(f"{machine} {level.name}: {unit.name}", file=sys.stderr, flush=True)
             return result
 

@@ -125,6 +125,8 @@ def declare(lib: Any) -> Any:
         "opgen_clear_findings": (None, []),
         "opgen_launch_count": (u64, []),
         "opgen_counts_json": (text, []),
+        "opgen_profile_json": (text, []),
+        "opgen_profile_events": (u64, [ctypes.POINTER(p)]),
         "opgen_launch_work": (None, [ctypes.POINTER(ctypes.c_uint32)] * 2),
         "opgen_op_defs_json": (text, []),
         "opgen_tiling_defs_json": (text, []),

@@ -313,6 +313,21 @@ class OpRuntime:
             counts,
         )
 
+    def profile_text(self) -> str:
+        """Return the modelled profile of the last launch in ``profile`` mode: JSON, see ``profile.h``.
+
+        Making it takes longer than the launch. It is there for a launch that failed, too, up to
+        where it got; ``{}`` before the first one.
+        """
+        text: bytes = self._lib.opgen_profile_json()
+        return text.decode(errors="replace")
+
+    def profile_events(self) -> tuple[int, int]:
+        """Return address and number of the events of that profile, valid until the next launch."""
+        first = ctypes.c_void_p()
+        count = self._lib.opgen_profile_events(ctypes.byref(first))
+        return first.value or 0, int(count)
+
     def launch_count(self) -> int:
         """Return how many kernels this process has really executed."""
         return int(self._lib.opgen_launch_count())

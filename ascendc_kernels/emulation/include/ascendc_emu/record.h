@@ -234,6 +234,7 @@ enum class SyncKind : uint8_t {
     kDirectStore,  // WriteGmByPassDCache: addr, bytes
     kDirectLoad,   // ReadGmByPassDCache: addr, bytes
     kPipeReset,    // TPipe::Reset, Destroy, destructor; TBufPool::Reset: waits for all users
+    kCacheHint,    // SetL2CacheHint: addr, bytes (0: not known), mode: a CacheMode
 };
 
 struct SyncEvent {

@@ -141,6 +141,9 @@ void PrintElements(const void* data, DType type, uint64_t count, const char* wha
 // 0: the file `name` holds the bytes.
 int32_t WriteBytes(const void* data, uint64_t bytes, const char* name);
 
+// Tells the profiler how the L2 cache treats a tensor of `bytes` bytes (0: size not given). Only
+// called with a sink attached.
+void EmitCacheHint(const GmRef& t, uint64_t bytes, int32_t mode);
 inline bool HasSink() { return __builtin_expect(g_current->sink != nullptr, 0); }
 
 }  // namespace ascendc_emu
@@ -467,10 +470,15 @@ class GlobalTensor : public ascendc_emu::TypedGmRef<__gm__ PrimT<T>> {
     }
     __aicore__ void SetShapeInfo(const ShapeInfo& info) { shapeInfo_ = info; }
     __aicore__ ShapeInfo GetShapeInfo() const { return shapeInfo_; }
-    // Caches hold no data of their own here; the hint only matters for speed on the device.
+    // Caches hold no data of their own here; the hint only matters for speed on the device, and for
+    // the profile.
     template <CacheRwMode rwMode = CacheRwMode::RW>
     __aicore__ void SetL2CacheHint(CacheMode mode) {
         cacheMode_ = mode;
+        if (ascendc_emu::HasSink()) {
+            ascendc_emu::EmitCacheHint(*this, ascendc_emu::BytesOf<PrimType>(size),
+                                       static_cast<int32_t>(mode));
+        }
     }
     void Print(uint32_t elements = 0) const {
         const uint64_t n = elements ? elements : size;

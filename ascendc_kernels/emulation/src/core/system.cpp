@@ -90,6 +90,16 @@ void EmitScalar(const GmRef& t, DType type, uint64_t offset, uint32_t bytes, Acc
     core.sink->OnInstruction(core, r);
 }
 
+void EmitCacheHint(const GmRef& t, uint64_t bytes, int32_t mode) {
+    Core& core = Current();
+    SyncEvent e;
+    e.kind = SyncKind::kCacheHint;
+    e.addr = reinterpret_cast<uint64_t>(t.ptr);
+    e.bytes = bytes != 0 || t.hi == nullptr ? bytes : static_cast<uint64_t>(t.hi - t.ptr);
+    e.mode = mode;
+    core.sink->OnSync(core, e);
+}
+
 int64_t FloatToInt(float v, int mode, int bits) {
     double d = v;
     switch (static_cast<AscendC::RoundMode>(mode)) {

@@ -1,6 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// The sink of profile mode: how much a kernel moves and computes, per core.
+// How much a kernel moves and computes, per core: a part of the sink of profile mode
+// (src/profile/profile.cpp).
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -12,6 +13,7 @@
 #include "ascendc_emu/launch.h"
 #include "ascendc_emu/profiler.h"
 #include "ascendc_emu/record.h"
+#include "profiler/counts.h"
 
 namespace ascendc_emu {
 namespace profiler {
@@ -139,16 +141,11 @@ class Counter : public Sink {
     std::vector<Special> special_;
 };
 
-const bool kRegistered = [] {
-    SetSinkFactory(OPGEN_MODE_PROFILE, []() -> Sink* { return new Counter; });
-    return true;
-}();
-
 }  // namespace
+
+Sink* MakeCounter() { return new Counter; }
+
 }  // namespace profiler
 }  // namespace ascendc_emu
 
-extern "C" const char* opgen_counts_json(void) {
-    (void)ascendc_emu::profiler::kRegistered;
-    return ascendc_emu::profiler::g_counts.c_str();
-}
+extern "C" const char* opgen_counts_json(void) { return ascendc_emu::profiler::g_counts.c_str(); }

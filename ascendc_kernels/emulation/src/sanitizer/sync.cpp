@@ -75,6 +75,7 @@ void Checker::OnSync(Core& core, const SyncEvent& e) {
         case SyncKind::kAllocEvent:
         case SyncKind::kReleaseEvent:
         case SyncKind::kFetchEvent:
+        case SyncKind::kCacheHint:
             return;
     }
 }

@@ -1,0 +1,113 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// One core of a replay: its scalar unit, which hands steps to the queues of the pipes, and the
+// pipes.
+#ifndef OPGEN_PROFILE_CORE_REPLAY_H
+#define OPGEN_PROFILE_CORE_REPLAY_H
+
+#include <cstdint>
+#include <vector>
+
+#include "profile/replay.h"
+
+namespace ascendc_emu {
+namespace profile {
+
+constexpr double kUnknown = -1;
+
+// An effect that several cores make together: a barrier, a flag between cores.
+struct Effect {
+    uint32_t left = 0;              // contributors to come
+    double time = 0;                // of the last one, ns
+    std::vector<uint32_t> waiting;  // cores
+    uint32_t event = OPGEN_PROFILE_NO_EVENT;
+};
+
+// What the cores of a replay share.
+struct Shared {
+    const Trace& trace;
+    const Parameters& p;
+    const ReplayOptions& options;
+    double cycle;  // ns
+    Result& result;
+    std::vector<Effect> effects;
+    std::vector<uint32_t> woken;  // cores whose effect is complete
+};
+
+// The copy a pipe is busy with.
+struct CopyProgress {
+    const Step* step = nullptr;
+    double start = 0, portEnd = 0;
+    double gmWait = 0;
+    uint32_t run = 0;     // next run
+    uint64_t offset = 0;  // in that run
+    uint64_t bytes = 0;   // so far
+};
+
+class CoreReplay {
+ public:
+    CoreReplay(Shared& shared, const CoreTrace& trace, uint32_t index, double start);
+
+    // Goes on as far as it can without GM; fills `requests` with pipes whose next copy starts.
+    void Advance();
+    // Pipes that have a copy to start, with its start; taken by the caller.
+    struct Start {
+        uint8_t pipe;
+        double time;
+    };
+    std::vector<Start> starts;
+
+    CopyProgress& copy(uint8_t pipe) { return pipes_[pipe].copy; }
+    // The copy of a pipe has left it at `end`; its data is there at `done`.
+    void EndCopy(uint8_t pipe, double end, double done);
+    // Takes what is waited for as given: the launch did not get there.
+    bool ForceOn();
+    bool finished() const { return finished_; }
+    double end() const { return end_; }
+    uint32_t index() const { return index_; }
+
+ private:
+    struct Queued {
+        uint32_t step;
+        double issue;
+    };
+    struct PipeState {
+        std::vector<Queued> queue;  // ring
+        uint32_t head = 0, count = 0;
+        double free = 0, done = 0, busyUntil = 0;
+        double freed = 0;  // when a place in the queue became free last
+        bool inCopy = false, dry = true;
+        uint32_t lastEvent = OPGEN_PROFILE_NO_EVENT;
+        CopyProgress copy;
+    };
+
+    bool StepScalar();
+    bool StepPipe(uint8_t pipe);
+    void Pop(PipeState& pipe, double when);
+    void Work(uint8_t pipe, PipeState& state, const Step& step, double issue);
+    void BeginCopy(uint8_t pipe, PipeState& state, const Step& step, double issue);
+    bool PipesDrained(double* until) const;
+    void Await(Effect& effect);
+    void Contribute(uint32_t effect, double time, uint32_t event);
+    void Stall(uint8_t pipe, const Step& step, double from, double to, uint32_t cause);
+    uint32_t Event(uint8_t pipe, uint8_t kind, const Step& step, double from, double to,
+                   uint64_t bytes, uint32_t cause = OPGEN_PROFILE_NO_EVENT);
+    void SetSlot(uint32_t slot, double time, uint32_t event);
+    double SlotTime(const Step& step) const;
+
+    Shared& s_;
+    const CoreTrace& trace_;
+    CoreResult& out_;
+    uint32_t index_, next_ = 0;
+    double now_;  // of the scalar unit
+    double end_ = 0;
+    bool finished_ = false, blocked_ = false;
+    PipeState pipes_[kPipeCount];
+    std::vector<double> slots_;
+    std::vector<uint32_t> slotEvents_;
+};
+
+}  // namespace profile
+}  // namespace ascendc_emu
+
+#endif  // OPGEN_PROFILE_CORE_REPLAY_H

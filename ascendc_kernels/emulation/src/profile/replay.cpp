@@ -1,0 +1,246 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+#include "profile/replay.h"
+
+#include <algorithm>
+#include <memory>
+#include <queue>
+
+#include "profile/core_replay.h"
+
+namespace ascendc_emu {
+namespace profile {
+namespace {
+
+// A copy is served in parts, so that cores take turns. Neither limit is a property of the SoC:
+// smaller parts only make the replay slower.
+constexpr uint64_t kPartBytes = 8192;
+constexpr uint32_t kPartRuns = 32;
+
+// Which bytes of a buffer were touched, in pieces.
+class Touched {
+ public:
+    void Reset(uint64_t bytes) {
+        shift_ = 5;
+        while ((bytes >> shift_) > (1u << 21)) ++shift_;
+        bits_.assign((bytes >> shift_) / 64 + 1, 0);
+        bytes_ = bytes;
+    }
+    void Add(uint64_t begin, uint64_t end) {
+        for (uint64_t piece = begin >> shift_; piece << shift_ < end; ++piece) {
+            bits_[piece / 64] |= 1ull << (piece % 64);
+        }
+    }
+    uint64_t Bytes() const {
+        uint64_t pieces = 0;
+        for (const uint64_t word : bits_)
+            pieces += static_cast<uint64_t>(__builtin_popcountll(word));
+        return std::min(pieces << shift_, bytes_);
+    }
+
+ private:
+    std::vector<uint64_t> bits_;
+    uint64_t bytes_ = 0;
+    int shift_ = 5;
+};
+
+// How much the copies of a launch moved from and to each buffer.
+class Traffic {
+ public:
+    explicit Traffic(const Trace& trace) : trace_(trace), results_(trace.buffers.size() + 1) {
+        read_.resize(trace.buffers.size());
+        written_.resize(trace.buffers.size());
+        for (size_t i = 0; i < trace.buffers.size(); ++i) {
+            read_[i].Reset(trace.buffers[i].end - trace.buffers[i].begin);
+            written_[i].Reset(trace.buffers[i].end - trace.buffers[i].begin);
+        }
+    }
+    void Add(const Request& q) {
+        const size_t index = Find(q.addr);
+        const uint64_t bytes = uint64_t{q.burst} * q.count;
+        (q.store ? results_[index].written : results_[index].read) += bytes;
+        if (index == trace_.buffers.size()) return;
+        const Buffer& buffer = trace_.buffers[index];
+        Touched& touched = q.store ? written_[index] : read_[index];
+        uint64_t addr = q.addr;
+        for (uint32_t i = 0; i < q.count; ++i, addr += static_cast<uint64_t>(q.stride)) {
+            const uint64_t end = std::min(addr + q.burst, buffer.end);
+            if (addr < buffer.begin || addr >= end) continue;
+            touched.Add(addr - buffer.begin, end - buffer.begin);
+        }
+    }
+    std::vector<BufferResult> Take() {
+        for (size_t i = 0; i < read_.size(); ++i) {
+            results_[i].distinctRead = read_[i].Bytes();
+            results_[i].distinctWritten = written_[i].Bytes();
+        }
+        return std::move(results_);
+    }
+
+ private:
+    // Buffers may lie in one another (a slice of an allocation): the last that begins before it and
+    // holds it.
+    size_t Find(uint64_t addr) {
+        const auto& buffers = trace_.buffers;
+        if (last_ < buffers.size() && addr >= buffers[last_].begin && addr < buffers[last_].end &&
+            (last_ + 1 == buffers.size() || addr < buffers[last_ + 1].begin)) {
+            return last_;
+        }
+        auto it = std::upper_bound(buffers.begin(), buffers.end(), addr,
+                                   [](uint64_t a, const Buffer& b) { return a < b.begin; });
+        while (it != buffers.begin()) {
+            --it;
+            if (addr < it->end) return last_ = static_cast<size_t>(it - buffers.begin());
+        }
+        return buffers.size();
+    }
+
+    const Trace& trace_;
+    std::vector<BufferResult> results_;
+    std::vector<Touched> read_, written_;
+    size_t last_ = 0;
+};
+
+struct Turn {
+    double time;
+    uint32_t core;
+    uint8_t pipe;
+    bool operator>(const Turn& other) const {
+        return time != other.time   ? time > other.time
+               : core != other.core ? core > other.core
+                                    : pipe > other.pipe;
+    }
+};
+
+class Machine {
+ public:
+    Machine(const Trace& trace, const Parameters& p, const ReplayOptions& options)
+        : trace_(trace),
+          p_(p),
+          options_(options),
+          memory_(p),
+          traffic_(trace),
+          shared_{trace, p, options, 1000 / p.clock, result_, {}, {}} {
+        result_.cores.resize(trace.cores.size());
+        if (options.detail) result_.lines.resize(trace.sites.size() * kPipeCount);
+        for (const uint32_t n : trace.contributors) {
+            shared_.effects.emplace_back();
+            shared_.effects.back().left = n;
+        }
+        if (!options.effects.rereads) memory_.SetFreeRereads();
+        if (options.warm) {
+            for (const Buffer& buffer : trace.buffers) memory_.Warm(buffer.begin, buffer.end);
+        }
+    }
+
+    Result Run() {
+        result_.launch = p_.launch * 1000;
+        const double each = options_.effects.coreStart ? p_.launch_core * 1000 : 0;
+        for (uint32_t i = 0; i < trace_.cores.size(); ++i) {
+            cores_.push_back(std::make_unique<CoreReplay>(shared_, trace_.cores[i], i,
+                                                          result_.launch + each * (i + 1)));
+        }
+        for (auto& core : cores_) Continue(*core);
+        while (true) {
+            while (!turns_.empty()) {
+                const Turn turn = turns_.top();
+                turns_.pop();
+                Serve(turn);
+            }
+            // Nobody can go on: what is waited for was not reached.
+            bool forced = false;
+            for (auto& core : cores_) forced = core->ForceOn() || forced;
+            if (!forced) break;
+            result_.stuck = true;
+        }
+        double end = result_.launch, begin = end;
+        for (const auto& core : cores_) end = std::max(end, core->end());
+        result_.kernel = end - begin;
+        result_.gmBytes = memory_.gmBytes();
+        result_.l2Bytes = memory_.l2Bytes();
+        result_.hitBytes = memory_.hitBytes();
+        if (options_.detail) result_.buffers = traffic_.Take();
+        return std::move(result_);
+    }
+
+ private:
+    void Continue(CoreReplay& core) {
+        shared_.woken.push_back(core.index());
+        while (!shared_.woken.empty()) {
+            const uint32_t index = shared_.woken.back();
+            shared_.woken.pop_back();
+            CoreReplay& one = *cores_[index];
+            one.Advance();
+            for (const auto& start : one.starts) turns_.push({start.time, index, start.pipe});
+            one.starts.clear();
+        }
+    }
+
+    // The next part of a copy.
+    void Serve(const Turn& turn) {
+        CoreReplay& core = *cores_[turn.core];
+        CopyProgress& copy = core.copy(turn.pipe);
+        const auto& c = copy.step->copy;
+        Request q;
+        q.store = (copy.step->flags & kStore) != 0;
+        q.bypass = (copy.step->flags & kBypass) != 0;
+        q.stride = c.stride;
+        q.addr = c.addr + static_cast<uint64_t>(static_cast<int64_t>(copy.run) * c.stride);
+        if (c.burst > kPartBytes) {
+            const uint64_t left = c.burst - copy.offset;
+            q.addr += copy.offset;
+            q.burst = static_cast<uint32_t>(std::min<uint64_t>(left, kPartBytes));
+            q.count = 1;
+            copy.offset += q.burst;
+            if (copy.offset == c.burst) {
+                copy.offset = 0;
+                ++copy.run;
+            }
+        } else {
+            q.burst = c.burst;
+            q.count =
+                std::min({c.count - copy.run, kPartRuns,
+                          std::max(1u, static_cast<uint32_t>(kPartBytes / std::max(1u, c.burst)))});
+            copy.run += q.count;
+        }
+        const uint64_t bytes = uint64_t{q.burst} * q.count;
+        copy.bytes += bytes;
+        (q.store ? result_.writtenBytes : result_.readBytes) += static_cast<double>(bytes);
+        if (options_.detail) traffic_.Add(q);
+        const Served served = memory_.Serve(q, turn.time);
+        double cycles = q.store ? static_cast<double>(bytes) / p_.store_rate
+                                : served.missed / p_.gm_core_rate + served.hit / p_.l2_core_rate;
+        if (options_.effects.bursts) cycles += p_.burst * q.count;
+        const double port = turn.time + cycles * shared_.cycle;
+        const double end = std::max(port, served.end);
+        copy.portEnd += port - turn.time;
+        copy.gmWait += end - port;
+        if (copy.run < c.count) {
+            turns_.push({end, turn.core, turn.pipe});
+            return;
+        }
+        const double latency = !options_.effects.latency ? 0
+                               : q.store                 ? p_.store_latency
+                                                         : p_.load_latency;
+        core.EndCopy(turn.pipe, end, end + latency * shared_.cycle);
+        Continue(core);
+    }
+
+    const Trace& trace_;
+    const Parameters& p_;
+    const ReplayOptions& options_;
+    Memory memory_;
+    Traffic traffic_;
+    Result result_;
+    Shared shared_;
+    std::vector<std::unique_ptr<CoreReplay>> cores_;
+    std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns_;
+};
+
+}  // namespace
+
+Result Replay(const Trace& trace, const Parameters& parameters, const ReplayOptions& options) {
+    return Machine(trace, parameters, options).Run();
+}
+
+}  // namespace profile
+}  // namespace ascendc_emu

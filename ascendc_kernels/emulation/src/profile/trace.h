@@ -1,0 +1,127 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// What the cores of a launch did, in the few bytes per step that the replay needs. The order of a
+// core's steps is that of its program; what waits for what is settled while recording, so that the
+// replay decides about nothing but time.
+#ifndef OPGEN_PROFILE_TRACE_H
+#define OPGEN_PROFILE_TRACE_H
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ascendc_emu/core.h"
+#include "ascendc_emu/launch.h"
+#include "ascendc_emu/record.h"
+
+namespace ascendc_emu {
+namespace profile {
+
+enum class StepKind : uint8_t {
+    kWork,        // an instruction that does not touch GM
+    kCopy,        // one that moves data from or to GM
+    kSet,         // an event that `slot` stands for is set
+    kWait,        // until `slot` is set
+    kBarrier,     // the pipe waits for its own instructions
+    kBarrierAll,  // the scalar unit waits for all pipes
+    kSyncArrive,  // the core reaches a barrier of cores, `effect`
+    kSyncLeave,
+    kCrossSet,   // a flag of other cores: adds to `effect`
+    kCrossWait,  // until `effect` is complete
+};
+
+// What a wait is for, to be told.
+enum class WaitFor : uint8_t { kEvent, kQueue, kFree, kBarrier, kSyncAll, kCoreFlag, kScalar, kGm };
+
+// Bits of Step::flags.
+enum : uint8_t {
+    kStore = 1,      // a copy to GM
+    kBypass = 2,     // past L2
+    kContinued = 4,  // goes on with the copy before it: issued once
+    kLibrary = 8,    // a library function: its cost is a guess
+    kBackward = 16,  // a wait for a buffer to be free again
+    kAtomic = 32,
+};
+
+struct Step {
+    StepKind kind;
+    uint8_t pipe;
+    uint8_t flags;
+    uint8_t detail;  // of a wait: WaitFor | source pipe << 4
+    uint16_t api;
+    uint16_t id;    // of a wait: event id or position of the queue
+    uint32_t site;  // index of Trace::sites
+    float scalar;   // cycles of the scalar unit before and for the issue
+    union {
+        struct {
+            float start, body, conflict;  // cycles
+            uint32_t bytes;
+        } work;
+        struct {
+            uint64_t addr;
+            uint32_t burst;  // bytes of a run
+            uint32_t count;  // runs
+            int64_t stride;  // bytes from one run to the next
+        } copy;
+        struct {
+            uint32_t slot, effect;
+        } sync;
+    };
+};
+
+// Steps in chunks: growing moves nothing.
+class Steps {
+ public:
+    static constexpr uint32_t kShift = 12, kChunk = 1u << kShift;
+    Step& Add() {
+        if ((size_ & (kChunk - 1)) == 0) chunks_.emplace_back(new Step[kChunk]);
+        Step& step = (*this)[size_++];
+        return step;
+    }
+    Step& operator[](uint32_t i) { return chunks_[i >> kShift][i & (kChunk - 1)]; }
+    const Step& operator[](uint32_t i) const { return chunks_[i >> kShift][i & (kChunk - 1)]; }
+    uint32_t size() const { return size_; }
+
+ private:
+    std::vector<std::unique_ptr<Step[]>> chunks_;
+    uint32_t size_ = 0;
+};
+
+struct CoreTrace {
+    int id = -1;
+    CoreKind kind = CoreKind::kAiv;
+    Steps steps;
+    uint32_t slots = 0;
+    bool ended = false;
+    float tail = 0;  // cycles of the scalar unit behind the last step
+};
+
+struct Site {
+    uint32_t file, line;
+};
+
+struct Buffer {
+    std::string name;
+    uint64_t begin, end;
+    int kind;
+};
+
+struct Trace {
+    std::string kernel;
+    const SocInfo* soc = nullptr;
+    std::vector<CoreTrace> cores;
+    std::vector<Site> sites;
+    std::vector<std::string> files;
+    std::vector<std::string> apis;       // by Api::Id
+    std::vector<uint32_t> contributors;  // of each effect
+    std::vector<Buffer> buffers;         // by address
+    uint64_t records = 0, ubRead = 0, ubWritten = 0;
+    uint64_t dropped = 0;  // steps that found no room
+    bool failed = false;   // the launch did not reach its end
+};
+
+}  // namespace profile
+}  // namespace ascendc_emu
+
+#endif  // OPGEN_PROFILE_TRACE_H

@@ -1,0 +1,189 @@
+"""Which case of a spec is profiled, and its tensors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.dtypes import BY_NAME
+from msopgen_wrap.foreign.run_inputs import AttrText, attr_value
+from msopgen_wrap.graph.kept_tensors import frozen_shapes
+from msopgen_wrap.graph.sample import sample_attrs
+from msopgen_wrap.profile.text_view import size_text
+from msopgen_wrap.run.cached_specs import known_grid
+from msopgen_wrap.run.case_runner import make_outputs
+from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, meta_results, reference
+from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_import import quiet_torch
+
+if TYPE_CHECKING:
+    from msopgen_wrap.profile.targets import ProfileOptions
+
+# Part of the free memory that tensors may take: the record of the launch needs the rest.
+_PART = 0.6
+
+
+def chosen_case(
+    spec: OpSpec, options: ProfileOptions, shapes: dict[str, Any] | None
+) -> tuple[TestCase, str]:
+    """Return the case to profile, and a sentence where nobody chose it.
+
+    Args:
+        shapes: those that the user gave, None for none.
+
+    Raises:
+        OpgenError: OPG599 (no such case or dtype), OPG721 (attrs).
+        RefusedShapes: the spec excludes the shapes.
+    """
+    combos = _combos(spec, options.dtype)
+    attrs = _attrs(spec, options.attrs)
+    if shapes is not None:
+        values = {**sample_attrs(spec), **attrs}
+        given = frozen_shapes(shapes)
+        check_shapes(spec, given, values)
+        return TestCase(combos[0], given, values, block_dim=options.block_dim or 0), _first(
+            spec, options, combos
+        )
+    with quiet_torch():
+        grid = [c for c in known_grid(spec) if c.combo in combos and c.values == "normal"]
+    fitting = [c for c in grid if options.case in c.label(spec)]
+    if not fitting:
+        shown = ", ".join(repr(c.label(spec)) for c in sorted(grid, key=_elements)[-3:])
+        raise OpgenError(
+            Diagnostic(
+                "OPG599",
+                f"{spec.op} has no case with {options.case!r} in its name",
+                Location(spec.path),
+                why=f"some of its cases: {shown}" if shown else "its grid has no case",
+                fix="opgen test -v lists the cases; --shape gives shapes of your own",
+            )
+        )
+    case = max(fitting, key=_elements)
+    attrs = {**case.attrs, **attrs}
+    case = TestCase(case.combo, case.shapes, attrs, block_dim=options.block_dim or 0)
+    why = "" if options.case else "the largest case of the test grid; --shape or --case chooses"
+    return case, why
+
+
+def _first(spec: OpSpec, options: ProfileOptions, combos: list[int]) -> str:
+    if options.dtype or len(combos) < 2:
+        return ""
+    return f"the first of {len(combos)} combinations of dtypes; --dtype chooses"
+
+
+def _combos(spec: OpSpec, dtype: str) -> list[int]:
+    wanted = [d.strip() for d in dtype.split(",")] if dtype else []
+    found = [
+        i
+        for i in range(spec.combos)
+        if not wanted or wanted == [p.dtypes[i] for p in spec.inputs][: len(wanted)]
+    ]
+    if not found:
+        rows = dict.fromkeys(",".join(p.dtypes[i] for p in spec.inputs) for i in range(spec.combos))
+        raise OpgenError(
+            Diagnostic(
+                "OPG599",
+                f"{spec.op} does not take the dtypes {dtype}",
+                Location(spec.path),
+                why="it takes " + "; ".join(rows),
+                fix="--dtype with the dtype of the first input, or of the first few",
+            )
+        )
+    return found
+
+
+def _attrs(spec: OpSpec, texts: tuple[str, ...]) -> dict[str, Any]:
+    from msopgen_wrap.testing.targets import given_attrs
+
+    kinds = {a.name: a.type for a in spec.attrs}
+    values = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        values[name.strip()] = attr_value(AttrText(value.strip()), kinds.get(name.strip(), ""))
+    return given_attrs(spec, values)
+
+
+def _elements(case: TestCase) -> int:
+    from msopgen_wrap.run.worker import elements
+
+    return elements(case.shapes)
+
+
+def refuse_too_large(spec: OpSpec, case: TestCase) -> None:
+    """Refuse a case whose tensors do not fit in memory (OPG591), before they are made.
+
+    Raises:
+        OpgenError: OPG591.
+        RefusedShapes: ``compute`` does not take the case.
+    """
+    needed = sum(
+        math.prod(shape) * BY_NAME[p.dtypes[case.combo]].size
+        for p in spec.inputs
+        for shape in _shapes(case.shapes.get(p.name))
+    )
+    with quiet_torch():
+        results = _results(spec, case)
+    if results is not None:
+        for value in results.values():
+            for tensor in value if isinstance(value, (list, tuple)) else [value]:
+                needed += tensor.numel() * tensor.element_size()
+    free = free_memory()
+    if needed <= _PART * free:
+        return
+    part = 2 ** math.ceil(math.log2(needed / max(1, _PART * free)))
+    raise OpgenError(
+        Diagnostic(
+            "OPG591",
+            f"the case is too large to profile here: its tensors take {size_text(needed)}, and "
+            f"{size_text(free)} of memory are free",
+            Location(spec.path),
+            why="sampling runs a part of the blocks, but every tensor has to lie in memory",
+            fix=f"profile a case of 1/{part} of the elements: tiles repeat, so that the modelled "
+            f"time without launch grows in proportion, {part} times; or use a machine with more "
+            "memory",
+        )
+    )
+
+
+def free_memory() -> int:
+    """Return the bytes of memory that can be had; a very large number where nobody tells."""
+    try:
+        rows = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        found = next(row for row in rows if row.startswith("MemAvailable:"))
+        return int(found.split()[1]) * 1024
+    except (OSError, StopIteration, ValueError, IndexError):
+        return 2**62
+
+
+def _shapes(shape: Any) -> list[Any]:
+    if shape is None:
+        return []
+    nested = bool(shape) and isinstance(shape[0], (tuple, list))
+    return list(shape) if nested else [shape]
+
+
+def _results(spec: OpSpec, case: TestCase) -> dict[str, Any] | None:
+    try:
+        return meta_results(spec, case)
+    except NotApplicable as refusal:
+        raise RefusedShapes(str(refusal)) from refusal
+
+
+def allocated(spec: OpSpec, case: TestCase) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return inputs with data and outputs for the kernel to write, by name.
+
+    ``compute`` runs with data only where its shapes depend on them.
+    """
+    inputs = make_inputs(spec, case)
+    results = _results(spec, case)
+    if results is None:
+        try:
+            want = reference(spec, case, inputs)
+        except NotApplicable as refusal:
+            raise RefusedShapes(str(refusal)) from refusal
+        return inputs, make_outputs(spec, case, inputs, want)
+    return inputs, make_outputs(spec, case, inputs, Reference(results, results))
