@@ -27,6 +27,13 @@ from msopgen_wrap.cli import output
 @click.option("--devices", type=click.IntRange(1, 16), help="Number of emulated devices.")
 @click.option("--memory", help="Memory per emulated device, e.g. 8G.")
 @click.option("--check", is_flag=True, help="Run custom-op kernels under the sanitizer.")
+@click.option(
+    "--profile",
+    "profiled",
+    is_flag=True,
+    help="Model the time of custom-op kernels, and add it up at the end (also "
+    "OPGEN_EMULATION=profile).",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say which runtime is used and why.")
 @click.argument("argv", metavar="COMMAND...", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(
@@ -35,6 +42,7 @@ def command(
     devices: int | None,
     memory: str | None,
     check: bool,
+    profiled: bool,
     verbose: bool,
     argv: tuple[str, ...],
 ) -> int:
@@ -53,12 +61,21 @@ def command(
         from msopgen_wrap.npu.runtime_build import find_wheel
 
         check_build(find_wheel())
+    if check and profiled:
+        raise click.UsageError("--check and --profile: a kernel runs in one mode at a time")
     environment, choice = child_environment(
         dict(os.environ), wish=wish, soc=soc, devices=devices, memory=memory, check=check
     )
     if verbose:
         output.echo(f"opgen exec: {choice.kind} ({choice.reason})", err=True)
-    return run(list(argv), environment)
+    if profiled:
+        environment["OPGEN_EMULATION"] = "profile"
+    if environment.get("OPGEN_EMULATION") != "profile":
+        return run(list(argv), environment)
+    from msopgen_wrap.profile.step_summary import profiled_step
+
+    with profiled_step(environment, lambda text: output.echo(text, err=True)):
+        return run(list(argv), environment)
 
 
 def _runs_this_python(program: str) -> bool:

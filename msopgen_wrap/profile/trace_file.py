@@ -108,8 +108,9 @@ def _write_launch(
     end = np.maximum(end, start)
     pipes = events["pipe"].astype(np.int64)
     tracks = events["core"].astype(np.int64) * 256 + pipes
-    order = np.lexsort((-end, start, tracks))
-    lanes = _lanes(start, end, tracks, order)
+    # What has no length comes before the slice that begins then.
+    order = np.lexsort((-end, end > start, start, tracks))
+    lanes = lanes_of(start, end, tracks, order)
     tids = pipes * _MOST_LANES + lanes
     _write_threads(stream, events["core"].astype(np.int64), pipes, lanes)
     heads, head_of = _heads(profile, events, tids)
@@ -138,7 +139,7 @@ def _write_launch(
     return _write_flows(stream, events, start, end, (tracks, tids), order, first_flow, fractions)
 
 
-def _lanes(start: Ints, end: Ints, tracks: Ints, order: Ints) -> Ints:
+def lanes_of(start: Ints, end: Ints, tracks: Ints, order: Ints) -> Ints:
     """Return for each event the thread of its pipe, 0 for all where nothing overlaps."""
     lanes = np.zeros(len(order), np.int64)
     order = order[end[order] > start[order]]

@@ -326,7 +326,7 @@ class OpRuntime:
         self._lib.opgen_profile_options(ctypes.byref(options))
 
     def profile_text(self) -> str:
-        """Return the modelled profile of the last launch in ``profile`` mode: JSON, see ``profile.h``.
+        """Return the modelled profile of the last launch in ``profile`` mode, JSON (``profile.h``).
 
         Making it takes longer than the launch. It is there for a launch that failed, too, up to
         where it got; ``{}`` before the first one.

@@ -60,6 +60,11 @@ const char* opgen_profile_json(void);
 // for each. OPGEN_PROFILE_EVENTS=FILE, beside it, appends the events to another one: as they lie in
 // memory, "events" of the profile says how many.
 
+// Takes a record that OPGEN_PROFILE_RECORDS=DIR left (DIR/<number of the launch>.record) for the last
+// launch: the same kernel with other parameters or another state of L2, without running it. Records
+// are those of the same build of this library. Returns 1 where the file is none.
+int opgen_profile_load(const char* record);
+
 // The events of that profile, in the order of their core, then of their end; returns how many.
 uint64_t opgen_profile_events(const OpgenProfileEvent** first);
 

@@ -3,6 +3,7 @@
 // Profile mode: the sink, and the C functions of ascendc_emu/profile.h.
 #include "ascendc_emu/profile.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "profile/recorder.h"
 #include "profile/replay.h"
 #include "profile/report.h"
+#include "profile/trace_file.h"
 #include "profiler/counts.h"
 
 namespace ascendc_emu {
@@ -160,6 +162,17 @@ void Make() {
     g_last.events = std::move(result.events);
 }
 
+// OPGEN_PROFILE_RECORDS=DIR: every launch leaves its record there, numbered.
+void SaveRecord() {
+    static int number = 0;
+    const char* const folder = std::getenv("OPGEN_PROFILE_RECORDS");
+    if (folder == nullptr || *folder == '\0') return;
+    const std::string path = std::string(folder) + "/" + std::to_string(number++) + ".record";
+    if (!SaveTrace(*g_last.trace, path)) {
+        std::fprintf(stderr, "opgen: cannot write %s\n", path.c_str());
+    }
+}
+
 class ProfileSink : public Sink {
  public:
     void OnLaunch(const LaunchInfo& info) override {
@@ -180,6 +193,7 @@ class ProfileSink : public Sink {
         for (const CoreTrace& core : g_last.trace->cores) {
             if (!core.ended) g_last.trace->failed = true;
         }
+        SaveRecord();
         const char* const file = std::getenv("OPGEN_PROFILE");
         if (file == nullptr || *file == '\0') return;
         Make();
@@ -240,6 +254,15 @@ const char* opgen_profile_json(void) {
     std::lock_guard<std::mutex> lock(g_mutex);
     Make();
     return g_last.json.c_str();
+}
+
+int opgen_profile_load(const char* record) {
+    std::lock_guard<std::mutex> lock(g_mutex);
+    auto trace = LoadTrace(record);
+    if (!trace) return 1;
+    g_last = Last();
+    g_last.trace = std::move(trace);
+    return 0;
 }
 
 uint64_t opgen_profile_events(const OpgenProfileEvent** first) {

@@ -45,6 +45,7 @@ enum : uint8_t {
 };
 
 struct Step {
+    Step() {}  // filled by who adds it
     StepKind kind;
     uint8_t pipe;
     uint8_t flags;
@@ -103,8 +104,8 @@ struct Site {
 
 struct Buffer {
     std::string name;
-    uint64_t begin, end;
-    int kind;
+    uint64_t begin = 0, end = 0;
+    int kind = 0;
 };
 
 struct Trace {
