@@ -63,7 +63,9 @@ def _tiles(subject: Subject) -> list[int]:
 def _other_ways(subject: Subject, knobs: Knobs) -> list[dict[str, Any]]:
     """Return a schedule with each other choice of buffers and rows."""
     found = []
-    for count in (1, 2) if "buffers" in subject.knobs else ():
+    # where the number is a constant of the kernel, two is what it has without being asked
+    counts = subject.buffers or (1, 2)
+    for count in counts if "buffers" in subject.knobs else ():
         found.append({**knobs, "buffers": count})
     for place in ROW_PLACES if "rows" in subject.knobs else ():
         found.append({**knobs, "rows": place})
