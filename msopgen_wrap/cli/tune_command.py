@@ -42,7 +42,10 @@ if TYPE_CHECKING:
     "machine.",
 )
 @click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), help="Measurements at once; default: half the cores."
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Measurements at once; default: half the cores.",
 )
 @click.option("--resume", is_flag=True, help="Go on where a run with the same options was killed.")
 @click.option(

@@ -39,8 +39,7 @@ def _unknown(
         "OPG315",
         f"the tiling of {plan.spec.op} has no knob '{knob}'",
         entry.location,
-        f"its kernel is of the family {plan.family.name}, which can be asked for: "
-        f"{listed(known)}",
+        f"its kernel is of the family {plan.family.name}, which can be asked for: {listed(known)}",
         f"remove '{knob}' from the schedule",
     )
 

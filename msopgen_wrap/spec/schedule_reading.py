@@ -33,9 +33,7 @@ def read_schedule(node: Node, spec: OpSpec, reader: Reader) -> tuple[ScheduleEnt
         return ()
     items = node.items if isinstance(node, Sequence) else (node,)
     if len(items) > MAX_ENTRIES:
-        findings.error(
-            "OPG080", f"the schedule has more than {MAX_ENTRIES} entries", node.location
-        )
+        findings.error("OPG080", f"the schedule has more than {MAX_ENTRIES} entries", node.location)
         return ()
     entries = []
     for item in items:

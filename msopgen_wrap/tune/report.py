@@ -33,7 +33,9 @@ def tuned_lines(result: Tuned, *, every: bool = False) -> list[str]:
         lines.append(f"  written to {result.path}" if result.written else "  not written")
     elif result.replaces:
         done = "was removed" if result.written else "would be removed"
-        lines.append(f"  no schedule is better than the tiling's own choice: that of the spec {done}")
+        lines.append(
+            f"  no schedule is better than the tiling's own choice: that of the spec {done}"
+        )
     return lines
 
 

@@ -108,9 +108,7 @@ def tune(
     return results
 
 
-def _find_subjects(
-    results: list[Tuned], options: TuneOptions, measurements: Measurements
-) -> None:
+def _find_subjects(results: list[Tuned], options: TuneOptions, measurements: Measurements) -> None:
     asked = {"shapes": list(options.shapes), "dtype": options.dtype, "soc": options.soc}
     tasks = [Task(SUBJECT, {"spec": r.path, **asked}) for r in results]
     for result, answer in zip(results, measurements.run(tasks, "planning"), strict=True):
@@ -181,9 +179,7 @@ def _confirm(
         if Path(result.path).suffix not in SUFFIXES:
             continue
         try:
-            text = with_schedule(
-                measurements.sources[result.path], result.schedule, result.path
-            )
+            text = with_schedule(measurements.sources[result.path], result.schedule, result.path)
         except OpgenError as error:
             result.problems += error.diagnostics
             continue

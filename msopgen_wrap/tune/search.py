@@ -114,9 +114,7 @@ class Measurements:
         return [results[k] for k in keys]
 
 
-def search(
-    subjects: Sequence[Subject], measurements: Measurements, l2: str
-) -> list[list[Tried]]:
+def search(subjects: Sequence[Subject], measurements: Measurements, l2: str) -> list[list[Tried]]:
     """Try schedules for every group of every subject, round by round.
 
     Returns:
