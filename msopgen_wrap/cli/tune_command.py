@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     "--engine",
     default="local",
     show_default=True,
-    help="local: processes of this machine; ray: a Ray cluster, that of $RAY_ADDRESS or one on this "
-    "machine.",
+    help="local: processes of this machine; ray: a Ray cluster, that of $RAY_ADDRESS or one on "
+    "this machine.",
 )
 @click.option(
     "-j",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 
 from msopgen_wrap.platforms import platforms
@@ -40,7 +41,7 @@ def read_schedule(node: Node, spec: OpSpec, reader: Reader) -> tuple[ScheduleEnt
         mapping = reader.mapping(item, "an entry of 'schedule'", _EXAMPLE)
         if mapping is not None:
             entries.append(_entry(mapping, spec, reader))
-    for entry, later in zip(entries, entries[1:], strict=False):
+    for entry, later in itertools.pairwise(entries):
         if not entry.when:
             findings.error(
                 "OPG080",

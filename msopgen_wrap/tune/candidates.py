@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msopgen_wrap.spec.schedule_entries import KNOBS, ROW_PLACES
@@ -25,7 +25,7 @@ def key(knobs: Knobs) -> tuple[tuple[str, Any], ...]:
     return tuple((name, knobs[name]) for name in KNOBS if name in knobs)
 
 
-def round_of(subject: Subject, number: int, best: list[Knobs]) -> list[dict[str, Any]]:
+def round_of(subject: Subject, number: int, best: Sequence[Knobs]) -> list[dict[str, Any]]:
     """Return the schedules that a round tries; the first of the first round asks for nothing.
 
     Args:

@@ -61,7 +61,7 @@ def confirm(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _open_spec(spec: OpSpec, soc: str, buffers: int | None) -> OpSpec:
-    """Return the op of a build of the tuner, under a name of its own: a process may have several."""
+    """Return the op of a build of the tuner; its name is its own, a process may have several."""
     op = f"{spec.op}Tuned{buffers or ''}"
     schedule = (ScheduleEntry(buffers=buffers),) if buffers else ()
     return replace(

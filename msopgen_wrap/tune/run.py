@@ -32,7 +32,7 @@ _SAME = 0.01
 
 @dataclass
 class TuneOptions:
-    """What the user asked for: texts of calls, dtype ("" for all), SoC ("" for the spec's first)."""
+    """What the user asked for: texts of calls, dtype ("": all), SoC ("": the spec's first)."""
 
     shapes: tuple[str, ...] = ()
     dtype: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
 from collections.abc import Sequence
@@ -84,9 +85,7 @@ def _is_remark(line: str) -> bool:
 
 def _spaced(lines: list[str]) -> bool:
     """Whether the keys of a spec stand in paragraphs."""
-    return any(
-        not line.strip() and after.strip() for line, after in zip(lines, lines[1:], strict=False)
-    )
+    return any(not line.strip() and after.strip() for line, after in itertools.pairwise(lines))
 
 
 def write_schedule(path: Path, entries: Rows, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Make the schedule of a spec from what was tried: entries where a win is above the model's error."""
+"""Make the schedule of a spec of what was tried: entries for wins above the model's error."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import os
 import signal
 
 import pytest
+
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.engines import Task, open_engine
 from msopgen_wrap.engines.engine import RETRIES, execute

@@ -395,8 +395,9 @@ class RowSpace {
                     int64_t kept, int64_t reduced) {
         const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
         const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
-        const int64_t widest = std::min(std::min(cols, FairCols(cores, kept)),
-                                        std::min<int64_t>(512, mostTile_) / pitchUnit_ * pitchUnit_);
+        const int64_t widest =
+            std::min(std::min(cols, FairCols(cores, kept)),
+                     std::min<int64_t>(512, mostTile_) / pitchUnit_ * pitchUnit_);
         boxCols = widest;
         boxRows = std::min(std::min(rows, std::max<int64_t>(1, MostRows(budget, boxCols))),
                            kMaxBlockCount);

@@ -13,7 +13,8 @@
 
 namespace opgen {
 
-// Of OPGEN_SCHEDULE: "tile=4096 cores=24 rows=streamed"; knobs that it lacks are the tiling's choice.
+// Of OPGEN_SCHEDULE: "tile=4096 cores=24 rows=streamed"; knobs that it lacks are left to the
+// tiling.
 inline Schedule ScheduleFromEnvironment() {
     Schedule asked;
     const char* given = std::getenv("OPGEN_SCHEDULE");
