@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 @click.option(
     "--engine",
     help="Where specs are tested, each on its own: local (processes of this machine) or ray (a "
-    "Ray cluster, that of $RAY_ADDRESS or one on this machine). Default: one process, or local with "
-    "-j.",
+    "Ray cluster, that of $RAY_ADDRESS or one on this machine). Default: one process, or local "
+    "with -j.",
 )
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=1), help="Specs that are tested at once in an engine."

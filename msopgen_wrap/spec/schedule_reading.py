@@ -41,8 +41,8 @@ def read_schedule(node: Node, spec: OpSpec, reader: Reader) -> tuple[ScheduleEnt
         mapping = reader.mapping(item, "an entry of 'schedule'", _EXAMPLE)
         if mapping is not None:
             entries.append(_entry(mapping, spec, reader))
-    for entry, later in itertools.pairwise(entries):
-        if not entry.when:
+    for item, later in itertools.pairwise(items):
+        if isinstance(item, Mapping) and item.get("when") is None:
             findings.error(
                 "OPG080",
                 "this entry of the schedule never counts",
@@ -74,7 +74,7 @@ def _entry(node: Mapping, spec: OpSpec, reader: Reader) -> ScheduleEntry:
                 why=f"knobs: {listed(ENTRY_KEYS)}",
                 fix=suggestion(name, ENTRY_KEYS),
             )
-    if not any(key.value in KNOBS for key, _ in node.entries):
+    if all(key.value == "when" for key, _ in node.entries):
         findings.error(
             "OPG080",
             "an entry of the schedule asks for nothing",
