@@ -31,10 +31,9 @@ def tuned_lines(result: Tuned, *, every: bool = False) -> list[str]:
     if result.schedule:
         lines += [f"  {line}" for line in schedule_lines(result.schedule)]
         lines.append(f"  written to {result.path}" if result.written else "  not written")
-    elif result.replaces:
-        done = "was removed" if result.written else "would be removed"
+    elif result.has_own:
         lines.append(
-            f"  no schedule is better than the tiling's own choice: that of the spec {done}"
+            "  the spec keeps its schedule: no win over the tiling's own choice is claimed"
         )
     return lines
 

@@ -48,7 +48,7 @@ class Tuned:
     Attributes:
         wins: per group of sizes the best schedule, claimed or not.
         schedule: the entries with their remarks; empty: the tiling's own choice stays.
-        replaces: whether the spec had a schedule before.
+        has_own: whether the spec has a schedule.
         written: whether the spec file has the schedule now.
         problems: why it was not tuned, or not written.
     """
@@ -58,7 +58,7 @@ class Tuned:
     tried: list[Tried] = field(default_factory=list)
     wins: list[Win] = field(default_factory=list)
     schedule: list[tuple[ScheduleEntry, str]] = field(default_factory=list)
-    replaces: bool = False
+    has_own: bool = False
     written: bool = False
     problems: list[Diagnostic] = field(default_factory=list)
 
@@ -103,7 +103,7 @@ def tune(
         _judge(result)
     _confirm([r for r in fit if r.schedule and not r.problems], options, measurements, folder)
     for result in fit:
-        if options.write and not result.problems and (result.schedule or result.replaces):
+        if options.write and not result.problems and result.schedule:
             _write(result, measurements.sources[result.path])
     return results
 
@@ -116,7 +116,7 @@ def _find_subjects(results: list[Tuned], options: TuneOptions, measurements: Mea
             result.problems += _problems(result.path, answer)
         else:
             result.subject = Subject.from_dict(answer["value"])
-            result.replaces = bool(result.subject.asked)
+            result.has_own = bool(result.subject.asked)
 
 
 def _problems(path: str, answer: dict[str, Any]) -> list[Diagnostic]:

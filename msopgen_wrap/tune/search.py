@@ -98,10 +98,11 @@ class Measurements:
         }
         self.known += sum(k in results for k in keys)
         missing = {k: task for k, task in zip(keys, tasks, strict=True) if k not in results}
-        names = list(missing)
+        # calls one after another: a worker keeps the build and the tensors of the last one
+        names = sorted(missing, key=lambda k: _call_of(missing[k]))
         count, done = len(keys), len(keys) - len(names)
         self.progress(done, count, text)
-        for outcome in self.engine.run(list(missing.values())):
+        for outcome in self.engine.run([missing[name] for name in names]):
             name = names[outcome.index]
             self.ran += 1
             if outcome.failure:
@@ -136,6 +137,11 @@ def search(subjects: Sequence[Subject], measurements: Measurements, l2: str) -> 
         for one, knobs, count in rows:
             one.trials.append(_trial(knobs, [next(results) for _ in range(count)]))
     return tried
+
+
+def _call_of(task: Task) -> str:
+    """Return a text that is equal for measurements of one call with one build."""
+    return repr([(k, v) for k, v in task.arguments.items() if k != "knobs"])
 
 
 def task_of(subject: Subject, call: Call, knobs: dict[str, Any], l2: str) -> Task:
