@@ -28,6 +28,7 @@ COMMANDS = {
     "test": ("Compile and run every case in the CPU emulation.", "Run"),
     "bench": ("Time an op over sizes, beside eager PyTorch.", "Run"),
     "profile": ("Model the time of a kernel on an NPU, and where it goes.", "Run"),
+    "tune": ("Search the schedule of a spec by its modelled time.", "Run"),
     "run": ("Run an AscendC program or op project on the CPU.", "Run"),
     "exec": ("Run a command with torch_npu on the emulation.", "Run"),
     "build": ("Build the installable package.", "Ship"),
@@ -37,7 +38,7 @@ COMMANDS = {
     "cache": ("Show or clear the build cache.", "Help"),
 }
 # Commands that are no use without a compiler and a cache: both are looked at before anything else.
-COMPILING = frozenset({"test", "bench", "profile", "run", "build", "verify"})
+COMPILING = frozenset({"test", "bench", "profile", "tune", "run", "build", "verify"})
 REPORT = "please report it with this text and the spec"
 
 

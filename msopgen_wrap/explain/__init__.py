@@ -2,10 +2,10 @@
 
 A file is a list of entries ``## CODE[, CODE...]: title`` with a body of short paragraphs (What,
 Why, Fix, Example). Ranges: 001-089 spec, 090-099 command line and project, 2xx graph, 300-309
-compiler and cache, 310-319 memory plan, 320-329 torch package, 330-339 lowering, 500-539 running op
-projects, 540-569 other frameworks, 590-599 the profiler, 6xx CANN and packages, 7xx torch_npu (72x
-``check_op``, 74x and 75x fusion of a model), 9xx test runs; CANN's own codes are in
-``cann_errors.md``.
+compiler and cache, 310-319 memory plan and schedules, 320-329 torch package, 330-339 lowering,
+380-389 engines and the tuner, 500-539 running op projects, 540-569 other frameworks, 590-599 the
+profiler, 6xx CANN and packages, 7xx torch_npu (72x ``check_op``, 74x and 75x fusion of a model),
+9xx test runs; CANN's own codes are in ``cann_errors.md``.
 """
 
 from __future__ import annotations

@@ -26,9 +26,14 @@ class Family(ABC):
 
     Attributes:
         name: as plans and reports call it.
+        knobs: what ``schedule`` of a spec can ask of its tilings.
+        constant_buffers: whether the number of buffers of a queue is a constant of the kernel, the
+            same for all calls.
     """
 
     name: str
+    knobs: tuple[str, ...] = ("cores", "elements_per_core")
+    constant_buffers = False
 
     @abstractmethod
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
@@ -63,6 +68,10 @@ class Family(ABC):
             plan: a plan that this family made.
             style: ``8.1`` or ``9.x`` project layout.
         """
+
+    def knobs_of(self, plan: OpPlan[Any]) -> tuple[str, ...]:
+        """Return what ``schedule`` can ask of the tiling of a plan."""
+        return self.knobs
 
     def modes(self, plan: OpPlan[Any]) -> set[str]:
         """Return the modes that calls can reach, by the name their budgets have."""

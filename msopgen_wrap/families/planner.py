@@ -19,6 +19,7 @@ from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.phases import curable
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.families.scan import Scan
+from msopgen_wrap.families.schedule_checks import check_schedule
 from msopgen_wrap.families.window import Window
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules, variants
@@ -53,7 +54,9 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
     """
     try:
         with quiet_torch():
-            return _plan(spec)
+            plan = _plan(spec)
+        check_schedule(plan)
+        return plan
     except OpgenError as error:
         placed = [_placed(d, spec) for d in error.diagnostics]
         if spec.differentiated:

@@ -25,6 +25,7 @@ from msopgen_wrap.render.call_reading import (
 )
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.schedule_text import schedule_function, schedule_header
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import Scalar, sources
@@ -148,6 +149,8 @@ def walk_fields(walks: Iterable[str], placed: Iterable[str]) -> list[dict[str, A
 def shared_headers(values: dict[str, Any]) -> list[str]:
     """Return the includes that a TilingFunc with these template values needs in any family."""
     headers = ['"opgen_tiling_buffer.h"'] if values["style"] == "8.1" else []
+    if values["schedule"]:
+        headers.append(schedule_header(values["spec"]))
     return [*headers, '"opgen_whole_numbers.h"'] if values["whole"] else headers
 
 
@@ -190,6 +193,7 @@ def shared_values(
     return {
         "spec": spec,
         "style": style,
+        "schedule": schedule_function(spec),
         "struct": f"{spec.op}{plan.part}TilingData",
         "part": plan.part,
         "dtype_params": param_names,

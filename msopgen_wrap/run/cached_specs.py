@@ -40,8 +40,9 @@ def rendered_spec(spec: OpSpec, vendor: str) -> Path:
 
         handwritten = kernel_sources(spec)
     texts = [text for file in handwritten for text in (file.path, file.text)]
-    # The SoCs may be others than those of the source (`opgen plan --soc`).
-    key = cache.text_hash(kit_hash(), spec.path, spec.source, vendor, *spec.soc, *texts)
+    # SoCs and schedule may be others than those of the source (`opgen plan --soc`, `opgen tune`).
+    asked = [repr(spec.schedule), str(spec.open_schedule)]
+    key = cache.text_hash(kit_hash(), spec.path, spec.source, vendor, *spec.soc, *asked, *texts)
 
     def build(folder: Path) -> list[Path]:
         from msopgen_wrap.project.tree import ProjectOptions, render_project

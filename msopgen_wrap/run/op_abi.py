@@ -94,6 +94,18 @@ class Call:
     keep: list[Any]
 
 
+class ProfileOptions(ctypes.Structure):
+    """As ``OpgenProfileOptions`` of ``ascendc_emu/profile.h``."""
+
+    _fields_ = [
+        ("l2", ctypes.c_int32),
+        ("ablation", ctypes.c_int32),
+        ("max_events", ctypes.c_uint64),
+        ("max_records", ctypes.c_uint64),
+        ("parameters", ctypes.c_char_p),
+    ]
+
+
 def declare(lib: Any) -> Any:
     """Set the argument and result types of the runtime's C functions on a ``ctypes.CDLL``."""
     p, u64, text = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p
@@ -125,6 +137,7 @@ def declare(lib: Any) -> Any:
         "opgen_clear_findings": (None, []),
         "opgen_launch_count": (u64, []),
         "opgen_counts_json": (text, []),
+        "opgen_profile_options": (None, [ctypes.POINTER(ProfileOptions)]),
         "opgen_profile_json": (text, []),
         "opgen_profile_events": (u64, [ctypes.POINTER(p)]),
         "opgen_launch_work": (None, [ctypes.POINTER(ctypes.c_uint32)] * 2),

@@ -313,6 +313,18 @@ class OpRuntime:
             counts,
         )
 
+    def profile_options(self, *, l2: str = "", ablation: bool = True) -> None:
+        """Set the options of the profiles from now on.
+
+        Args:
+            l2: ``cold`` or ``warm``; "" takes ``$OPGEN_PROFILE_L2``, else cold.
+            ablation: also model the launch without single costs, where that is fast enough.
+        """
+        options = abi.ProfileOptions(
+            l2={"cold": 1, "warm": 2}.get(l2, 0), ablation=0 if ablation else 2
+        )
+        self._lib.opgen_profile_options(ctypes.byref(options))
+
     def profile_text(self) -> str:
         """Return the modelled profile of the last launch in ``profile`` mode, JSON (``profile.h``).
 

@@ -242,7 +242,7 @@ class _Follower:
         if kind == "end":
             self.ended = True
         elif kind == "error":
-            self.error = [_diagnostic(d) for d in event["diagnostics"]]
+            self.error = [diagnostic_of(d) for d in event["diagnostics"]]
         elif kind == "op":
             self.op = OpResult(event["op"], event["spec"])
             self.report.ops.append(self.op)
@@ -274,7 +274,8 @@ class _Follower:
         self.listen({"event": "case", **result.as_dict()})
 
 
-def _diagnostic(raw: dict[str, Any]) -> Diagnostic:
+def diagnostic_of(raw: dict[str, Any]) -> Diagnostic:
+    """Return the diagnostic that a worker sent as a dict."""
     where = Location(raw.get("file", ""), raw.get("line", 0), raw.get("column", 0))
     return Diagnostic(
         raw["code"], raw["what"], where, raw["why"], raw["fix"], raw.get("severity", "error")

@@ -126,6 +126,7 @@ class Body:
         output_views: outputs that are written in another shape than they have.
         stored_shapes: the sizes of temporaries that are written in another shape than they have.
         spans: sizes of the iteration space that no operand has.
+        asked_buffers: copies of each queue that the spec asks for, where they are a constant.
     """
 
     class_name: str
@@ -140,6 +141,7 @@ class Body:
     spans: tuple[Span, ...] = ()
     indices: dict[str, View] = field(default_factory=dict)
     stored_shapes: dict[str, StoredShape] = field(default_factory=dict)
+    asked_buffers: int | None = None
 
     @property
     def packs_operands(self) -> bool:
@@ -164,7 +166,12 @@ class Body:
         return []
 
     def buffers_in_flight(self) -> int:
-        """Return how many copies each queue has: 2, or 1 when event ids would run out."""
+        """Return how many copies each queue has: as many as it can, or fewer as the spec asks."""
+        most = self.most_buffers()
+        return most if self.asked_buffers is None else min(most, self.asked_buffers)
+
+    def most_buffers(self) -> int:
+        """Return how many copies a queue can have: 2, or 1 when event ids would run out."""
         read = 1 if self.packs_operands else len(self.operands)
         written = 1 if self.packs_outputs else self.outputs
         return 2 if 2 * max(read, written) <= EVENT_IDS else 1

@@ -54,6 +54,11 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
         "op": plan.spec.op,
         "family": plan.family.name,
         "deterministic": plan.spec.deterministic or not any(p.instead for p in plan.parts),
+        "schedule": [
+            {"when": [c.text() for c in entry.when], **entry.knobs()}
+            for entry in plan.spec.schedule
+        ],
+        "knobs": list(plan.family.knobs_of(plan)),
         "modes": plan.modes,
         "socs": {
             soc: {"ub_bytes": ub, "vector_cores": plan.parts[0].cores[soc]}
@@ -133,6 +138,7 @@ def as_text(plan: OpPlan[Any]) -> str:
         f"{s} ({chips.cores[s]} vector cores, {u} B UB)" for s, u in chips.socs.items()
     )
     lines.append(f"  for {socs}")
+    lines += schedule_lines(plan)
     if not spec.deterministic:
         lines.append(f"  {_order_text(plan)}")
     for part in plan.parts:
@@ -141,6 +147,13 @@ def as_text(plan: OpPlan[Any]) -> str:
             lines += ["", f"  {outputs}: {part.family.name}, {_pass_text(part)}"]
         lines += _kernel_lines(part)
     return "\n".join(lines)
+
+
+def schedule_lines(plan: OpPlan[Any]) -> list[str]:
+    """Return what the spec asks of the tiling, no lines where it leaves everything to it."""
+    if not plan.spec.schedule:
+        return []
+    return ["  schedule:", *(f"    {entry.text()}" for entry in plan.spec.schedule)]
 
 
 def _order_text(plan: OpPlan[Any]) -> str:

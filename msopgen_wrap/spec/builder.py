@@ -16,6 +16,7 @@ from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import RawParam, read_inputs, read_outputs, resolve_shapes
 from msopgen_wrap.spec.reader import Reader, is_given, with_meant_keys
 from msopgen_wrap.spec.saved_outputs import AUTO, check_saved, saveable_outputs, scalar_names
+from msopgen_wrap.spec.schedule_reading import read_schedule
 from msopgen_wrap.spec.schema_string import read_schema
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar
 
@@ -29,6 +30,7 @@ KEYS = (
         "backward",
         "save",
         "deterministic",
+        "schedule",
         "cases",
         "tolerance",
         "soc",
@@ -108,6 +110,9 @@ class SpecBuilder:
         spec = checks.with_backward(spec, backward, written)
         checks.check_codes(spec, findings)
         spec = self.with_saved(spec)
+        schedule = self.root.get("schedule")
+        if schedule is not None:
+            spec = replace(spec, schedule=read_schedule(schedule, spec, self.reader))
         cases = self.cases(spec) if not findings.has_errors else []
         spec = replace(spec, cases=tuple(cases))
         # Cases say which inputs are no broadcasts of each other.

@@ -16,6 +16,8 @@ from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
 from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
 from msopgen_wrap.spec.params import INPUT_KEYS, OUTPUT_KEYS
 from msopgen_wrap.spec.saved_outputs import AUTO
+from msopgen_wrap.spec.schedule_entries import ROW_PLACES
+from msopgen_wrap.spec.schedule_reading import ENTRY_KEYS, MAX_ENTRIES, TILE_UNIT
 from msopgen_wrap.spec.shapes import MAX_RANK
 
 NAME = "op_spec.schema.json"
@@ -241,6 +243,42 @@ def _soc() -> Schema:
     }
 
 
+def _schedule() -> Schema:
+    positive: Schema = {"type": "integer", "minimum": 1}
+    entry = _checked(
+        ENTRY_KEYS,
+        {
+            "when": {
+                "type": "string",
+                "description": "Calls that it is for: elements <= 2**20 and dtype == float16.",
+            },
+            "tile": {
+                **positive,
+                "multipleOf": TILE_UNIT,
+                "description": "Elements that a tile holds at most.",
+            },
+            "buffers": {"enum": [1, 2], "description": "Copies of each queue."},
+            "cores": {**positive, "description": "Cores that share the work."},
+            "elements_per_core": {
+                **positive,
+                "description": "Elements that a core works on at least.",
+            },
+            "rows": {
+                "enum": list(ROW_PLACES),
+                "description": "Whether rows that are reduced stay in UB.",
+            },
+        },
+    )
+    return {
+        "description": "What host tiling is asked for; of a list the first entry whose 'when' holds"
+        " counts. `opgen tune` writes it.",
+        "anyOf": [
+            entry,
+            {"type": "array", "items": entry, "minItems": 1, "maxItems": MAX_ENTRIES},
+        ],
+    }
+
+
 _TOP: dict[str, Schema] = {
     "version": {"const": FORMAT_VERSION, "description": "Version of the spec format."},
     "op": {
@@ -290,6 +328,7 @@ _TOP: dict[str, Schema] = {
         "type": "boolean",
         "default": True,
     },
+    "schedule": _schedule(),
     "cases": {
         "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",
         "anyOf": [{"type": "array", "items": {"type": "object"}}, {"type": "null"}],

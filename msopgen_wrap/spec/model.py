@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from msopgen_wrap.diagnostics import Location
+from msopgen_wrap.spec.schedule_entries import ScheduleEntry
 
 DTYPES = (
     "float16",
@@ -308,6 +309,9 @@ class OpSpec:
         choose_saved: the kit chooses them (``families.saving``); ``save`` is empty until then.
         differentiated: ``compute`` is the formula of a forward op (key ``gradient_of``). The op
             gives its gradients, ``grad_<input>``, from the inputs and ``grad_<output>``.
+        schedule: what host tiling is asked for; the first entry whose condition holds counts.
+        open_schedule: the tiling reads what it is asked for from the environment, so that the tuner
+            compiles it once for all that it tries. Projects never have such a tiling.
     """
 
     op: str
@@ -333,6 +337,8 @@ class OpSpec:
     save: tuple[str, ...] = ()
     choose_saved: bool = False
     deterministic: bool = True
+    schedule: tuple[ScheduleEntry, ...] = ()
+    open_schedule: bool = False
 
     @property
     def combos(self) -> int:

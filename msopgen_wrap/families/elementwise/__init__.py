@@ -20,6 +20,8 @@ class Elementwise(PartFamily):
     """Every output is a pointwise function of views of the inputs."""
 
     name = "elementwise"
+    knobs = ("tile", "buffers", "cores", "elements_per_core")
+    constant_buffers = True
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
         """Claim every formula: what is not pointwise is refused node by node."""

@@ -38,6 +38,7 @@ from msopgen_wrap.schedule.program import (
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.views import Reshaped, StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.schedule_entries import asked_buffers
 from msopgen_wrap.torch_import import torch
 
 # The last digit of the tiling key.
@@ -231,6 +232,7 @@ def _body(
         placement,
         operands,
         len(spec.outputs),
+        asked_buffers=asked_buffers(spec.schedule),
     )
     mixed = [c for c in combos if "int64" in _dtypes(spec, body, c)]
     if splits_elements(spec, body) and not all(moves_wide(spec, body, c) for c in mixed):

@@ -30,6 +30,7 @@ class Foreach(Family):
     """
 
     name = "foreach"
+    knobs = ("tile", "cores", "elements_per_core")
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
         """Claim ops that have a tensor list among their inputs."""

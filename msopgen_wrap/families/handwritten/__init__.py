@@ -67,6 +67,7 @@ class Handwritten(Family):
     """The kernel is copied; its tiling is the spec's, or passes shapes and attributes."""
 
     name = "handwritten"
+    knobs = ()
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
         """Claim ops that name a kernel file."""

@@ -13,6 +13,7 @@ from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.render.kernel import KernelSources
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.schedule_entries import KNOBS
 
 
 class Parts(Family):
@@ -38,6 +39,11 @@ class Parts(Family):
     ) -> PartsPlan:
         """Plan as few parts as possible."""
         return plan_parts(self, spec, variants, self.plan_one)
+
+    def knobs_of(self, plan: OpPlan) -> tuple[str, ...]:
+        """Return what any part can be asked for; the others leave it."""
+        known = {knob for part in plan.parts for knob in _family(part).knobs}
+        return tuple(knob for knob in KNOBS if knob in known)
 
     def render(self, plan: OpPlan, style: str) -> KernelSources:
         """Render the classes of all parts into one kernel, and their tilings into one function."""

@@ -22,6 +22,7 @@ class Row(PartFamily):
     """Reductions along rows or columns, resident in UB or streamed through it."""
 
     name = "row"
+    knobs = ("tile", "buffers", "cores", "elements_per_core", "rows")
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
         """Claim formulas that reduce single tensors."""

@@ -63,8 +63,8 @@ class RowBody(Body):
         """Return 1, and how many of the passes over chunks load an operand."""
         return 1, max(1, sum(operand in piece.operands for piece in self.pieces))
 
-    def buffers_in_flight(self) -> int:
-        """Return how many copies each queue has: 2, or 1 when event ids would run out.
+    def most_buffers(self) -> int:
+        """Return how many copies a queue can have: 2, or 1 when event ids would run out.
 
         One id stays free for the exchange between cores, and queues of row operands have one copy.
         """

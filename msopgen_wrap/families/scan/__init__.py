@@ -15,6 +15,8 @@ class Scan(AnchorFamily[ScanPlan]):
     """Scans along the rows or the columns of boxes, chunk after chunk with a carry."""
 
     name = "scan"
+    knobs = ("tile", "buffers", "cores", "elements_per_core")
+    constant_buffers = True
     rendering = Rendering(ScanPlan, render_kernel, kernel_part, render_tiling)
 
     def plan(

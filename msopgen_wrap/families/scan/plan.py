@@ -30,6 +30,7 @@ from msopgen_wrap.schedule.program import Program, eliminate_dead, join_group, s
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.schedule_entries import asked_buffers
 
 # The last digit of the tiling key, and the name of the UB budget.
 MODES = {"boxes": 0}
@@ -213,6 +214,7 @@ def _body(
         spans=lowerer.spans(),
         indices={name: lowerer.indices[name] for name in used},
         stored_shapes=lowerer.stored_shapes,
+        asked_buffers=asked_buffers(spec.schedule),
     )
     for combo in combos:
         body.budgets[combo, "boxes"] = scan_budget(spec, body, combo)

@@ -32,14 +32,16 @@ struct BoxShape {
     int64_t cores = 1;
 
     // tileLength: elements a tile holds; pitchUnit: rows start at multiples of it; cycles: of an
-    // element.
+    // element; allCores: as far as there are boxes.
     void Choose(const IterationSpace& space, int64_t tileLength, int64_t pitchUnit,
-                const std::vector<Operand>& operands, double cycles, int64_t coresOfChip) {
+                const std::vector<Operand>& operands, double cycles, int64_t coresOfChip,
+                bool allCores = false) {
         allRows_ = space.dim[kMaxDims - 2];
         allCols_ = space.dim[kMaxDims - 1];
         pitchUnit_ = pitchUnit;
         cycles_ = cycles;
         coresOfChip_ = coresOfChip;
+        allCores_ = allCores;
         transposed_ = space.transposed;
         outer_ = 1;
         for (int32_t i = 0; i < kMaxDims - 2; ++i) {
@@ -105,7 +107,7 @@ struct BoxShape {
                 std::max(elements, static_cast<double>(boxCols * std::max(kLeastRow, boxRows)));
         }
         SharedTiles shared;
-        shared.Choose(boxes, kTileCycles + elements * cycles_, coresOfChip_);
+        shared.Choose(boxes, kTileCycles + elements * cycles_, coresOfChip_, allCores_);
         if (least_ < 0 || shared.cycles < least_) {
             least_ = shared.cycles;
             rows = boxRows;
@@ -129,6 +131,7 @@ struct BoxShape {
     int64_t allCols_ = 1;
     int64_t pitchUnit_ = 1;
     int64_t coresOfChip_ = 1;
+    bool allCores_ = false;
     double cycles_ = 0;
     double least_ = -1;
 };

@@ -46,7 +46,7 @@ struct ElementwiseTiling {
     // tiling, "" when there is one.
     std::string Choose(const std::vector<int64_t>& dims, const std::vector<Operand>& given,
                        const ElementwiseBudget& budget, uint64_t ubSize, const CoreRates& rates,
-                       int64_t coresOfChip) {
+                       int64_t coresOfChip, const Schedule& asked = Schedule()) {
         const std::vector<Operand> operands = Shaped(given, dims);
         // Of no elements nothing is read, and a size that a reshape leaves open is not known.
         const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
@@ -71,10 +71,11 @@ struct ElementwiseTiling {
         const double cycles = Cycles(space, operands, budget.vectorCycles, rates);
         if (!flat) {
             pitchUnit = budget.pitchUnit;
-            return ChooseBox(space, operands, longest, cycles, coresOfChip);
+            return ChooseBox(space, operands, asked.Tile(longest), cycles, coresOfChip,
+                             asked.cores > 0);
         }
         FlatTiles tiles;
-        tiles.Choose(CeilDiv(total, kUnit), longest, cycles, coresOfChip);
+        tiles.Choose(CeilDiv(total, kUnit), longest, cycles, coresOfChip, asked);
         cores = tiles.cores;
         tileLength = tiles.length;
         return "";
@@ -110,7 +111,7 @@ struct ElementwiseTiling {
         return rates.Cycles(read, written, vectorCycles);
     }
     std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
-                          int64_t longest, double cycles, int64_t coresOfChip) {
+                          int64_t longest, double cycles, int64_t coresOfChip, bool allCores) {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
         if (longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) {
             pitchUnit = transposePitch;
@@ -122,7 +123,7 @@ struct ElementwiseTiling {
                    " dimensions: " + ShapeText(space.dim);
         }
         BoxShape box;
-        box.Choose(space, longest, pitchUnit, operands, cycles, coresOfChip);
+        box.Choose(space, longest, pitchUnit, operands, cycles, coresOfChip, allCores);
         cores = box.cores;
         tileLength = longest;
         std::copy(space.dim.begin(), space.dim.end() - 2, outerDims);

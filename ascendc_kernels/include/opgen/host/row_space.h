@@ -98,7 +98,11 @@ class RowSpace {
     // How many of `most` cores pay off: a core more takes time at the launch, and reads once more
     // what all rows share. vectorCycles: of an element.
     int64_t WorthwhileCores(const std::vector<Operand>& operands, double vectorCycles,
-                            const CoreRates& rates, int64_t most) const {
+                            const CoreRates& rates, int64_t most,
+                            const Schedule& asked = Schedule()) const {
+        if (asked.cores > 0) {
+            return most;
+        }
         double all = 1;
         for (int64_t i = 0; i < kMaxDims; ++i) {
             all *= static_cast<double>(dim[i]);
@@ -127,8 +131,10 @@ class RowSpace {
     // room: bytes of UB; pitchUnit: rows of a box start at multiples of it; cores: how many can
     // work.
     void Choose(const RowBudgets& budgets, int64_t room, int64_t pitchUnit,
-                const std::vector<Operand>& operands, int64_t cores) {
+                const std::vector<Operand>& operands, int64_t cores,
+                const Schedule& asked = Schedule()) {
         room_ = room;
+        mostTile_ = asked.Tile(INT64_MAX);
         pitchUnit_ = pitchUnit;
         int64_t kept = 1;
         int64_t reduced = 1;
@@ -139,10 +145,11 @@ class RowSpace {
         const int64_t cols = dim[kMaxDims - 1];
         const RowBudget* chosen = &budgets.streamed;
         copies = 2;
-        const bool whole = reduced == 1 && reducedCount > 0;
-        if (whole && Stay(budgets.doubled, operands, cores, kept)) {
+        const bool stays = asked.rows != RowPlace::kStreamed;
+        const bool whole = reduced == 1 && reducedCount > 0 && stays;
+        if (whole && asked.buffers != 1 && Stay(budgets.doubled, operands, cores, kept)) {
             chosen = &budgets.doubled;
-        } else if (whole && Stay(budgets.resident, operands, cores, kept)) {
+        } else if (whole && asked.buffers != 2 && Stay(budgets.resident, operands, cores, kept)) {
             chosen = &budgets.resident;
             copies = 1;
         } else if (lanes) {
@@ -150,9 +157,10 @@ class RowSpace {
         } else {
             StreamRows(*chosen, operands, cores, kept, reduced);
         }
+        copies = asked.buffers == 1 ? 1 : copies;
         items = kept * (lanes ? CeilDiv(rows, boxRows) : CeilDiv(cols, boxCols));
         chunks = reduced * (lanes ? CeilDiv(cols, boxCols) : CeilDiv(rows, boxRows));
-        resident = chunks == 1;
+        resident = chunks == 1 && stays;
         split = !resident && items > 0 && items * 2 <= cores && chunks > 1;
         // as few cores as are done in the same time: each reads what all rows share
         const int64_t work = std::max<int64_t>(1, split ? chunks : items);
@@ -304,7 +312,7 @@ class RowSpace {
     }
     bool Holds(const RowBudget& budget, int64_t rows, int64_t cols) {
         Measure(rows, cols);
-        return budget.Fits(room_, tileLength, rowLength, blockRows);
+        return tileLength <= mostTile_ && budget.Fits(room_, tileLength, rowLength, blockRows);
     }
     // The most rows of `cols` elements that one box holds, 0: not one.
     int64_t MostRows(const RowBudget& budget, int64_t cols) {
@@ -312,14 +320,16 @@ class RowSpace {
         const double row = lanes ? budget.number + budget.row : 0.0;
         const double most = Left(budget, lanes ? kUnit : AlignUp(pitch, kUnit)) /
                             (budget.element * static_cast<double>(pitch) + row);
-        const int64_t rows = std::max<int64_t>(1, static_cast<int64_t>(most));
+        const int64_t fit = std::min(static_cast<int64_t>(most), mostTile_ / pitch);
+        const int64_t rows = std::max<int64_t>(1, fit);
         return Holds(budget, rows, cols) ? rows : 0;
     }
     // The most columns of `rows` elements that one box holds, 0: not one group of them.
     int64_t MostCols(const RowBudget& budget, int64_t rows) {
         const double number = lanes ? 0.0 : budget.number;
-        const double most =
+        const double fit =
             Left(budget, kUnit) / (budget.element * static_cast<double>(rows) + number);
+        const double most = std::min(fit, static_cast<double>(mostTile_ / rows));
         const int64_t unit = most >= kUnit ? kUnit : (most >= 64 ? 64 : pitchUnit_);
         const int64_t cols = most < 1 ? 0 : static_cast<int64_t>(most) / unit * unit;
         return cols > 0 && Holds(budget, rows, cols) ? cols : 0;
@@ -385,8 +395,9 @@ class RowSpace {
                     int64_t kept, int64_t reduced) {
         const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
         const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
-        const int64_t widest = std::min(std::min(cols, FairCols(cores, kept)),
-                                        static_cast<int64_t>(512) / pitchUnit_ * pitchUnit_);
+        const int64_t widest =
+            std::min(std::min(cols, FairCols(cores, kept)),
+                     std::min<int64_t>(512, mostTile_) / pitchUnit_ * pitchUnit_);
         boxCols = widest;
         boxRows = std::min(std::min(rows, std::max<int64_t>(1, MostRows(budget, boxCols))),
                            kMaxBlockCount);
@@ -398,6 +409,7 @@ class RowSpace {
     }
 
     int64_t room_ = 0;
+    int64_t mostTile_ = INT64_MAX;  // elements a tile may hold
     int64_t pitchUnit_ = 1;
 };
 

@@ -28,7 +28,9 @@ class ScanSpace : public RowSpace {
     // segments of rows, that a scan works on at once; cores: how many can work. tileLength is 0
     // where UB does not hold the smallest box.
     void Cut(const RowBudget& budget, int64_t room, int64_t block, int64_t group,
-             const std::vector<Operand>& operands, int64_t cores) {
+             const std::vector<Operand>& operands, int64_t cores,
+             const Schedule& asked = Schedule()) {
+        mostTile_ = asked.Tile(INT64_MAX);
         copies = 2;
         tileLength = 0;
         const bool narrow = lanes && dim[kMaxDims - 1] < kSegmentedPitch;
@@ -72,7 +74,7 @@ class ScanSpace : public RowSpace {
         tileLength = AlignUp(AlignUp(rows, group_) * pitch, kUnit);
         rowLength = AlignUp(lanes ? rows : pitch, kUnit);
         blockRows = AlignUp(lanes ? rows : 1, kRowGroup);
-        return budget.Fits(room, tileLength, rowLength, blockRows);
+        return tileLength <= mostTile_ && budget.Fits(room, tileLength, rowLength, blockRows);
     }
     // The most of something, up to `most` in steps of `unit`, with which a box fits; 0: not one.
     template <typename Fits>
@@ -135,6 +137,7 @@ class ScanSpace : public RowSpace {
     }
 
     int64_t group_ = 1;  // a tile has room for whole groups of rows
+    int64_t mostTile_ = INT64_MAX;
 };
 
 }  // namespace opgen

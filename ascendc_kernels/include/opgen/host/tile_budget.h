@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 
+#include "schedule.h"
 #include "sizes.h"
 
 namespace opgen {
@@ -65,8 +66,9 @@ struct SharedTiles {
     int64_t cores = 1;
     double cycles = 0;  // until the last core is ready, from the launch
 
-    // tileCycles: of one tile, its latency included; most: cores there are.
-    void Choose(int64_t tiles, double tileCycles, int64_t most) {
+    // tileCycles: of one tile, its latency included; most: cores there are; all: that work as far
+    // as there are tiles, even where fewer would be ready sooner.
+    void Choose(int64_t tiles, double tileCycles, int64_t most, bool all = false) {
         cores = 1;
         cycles = kLaunchCycles;
         if (tiles <= 0) {
@@ -76,6 +78,11 @@ struct SharedTiles {
         // be ready later where some of them have a tile less.
         const double best = std::sqrt(static_cast<double>(tiles) * kLaunchCycles / tileCycles);
         const int64_t least = CeilDiv(tiles, most);
+        if (all) {
+            cores = CeilDiv(tiles, least);
+            cycles = Time(tiles, least, tileCycles);
+            return;
+        }
         int64_t each = std::max(least, std::min(tiles, static_cast<int64_t>(best)));
         cycles = Time(tiles, each, tileCycles);
         if (each < tiles && Time(tiles, each + 1, tileCycles) < cycles) {
@@ -101,14 +108,19 @@ struct FlatTiles {
     int64_t length = kUnit;  // elements of a tile
 
     // units: of kUnit elements; longest: elements that a tile may have; cycles: of an element.
-    void Choose(int64_t units, int64_t longest, double cycles, int64_t coresOfChip) {
+    void Choose(int64_t units, int64_t longest, double cycles, int64_t coresOfChip,
+                const Schedule& asked = Schedule()) {
         SharedTiles shared;
         shared.Choose(units, std::max(cycles, kLeastCycles) * static_cast<double>(kUnit),
-                      coresOfChip);
+                      coresOfChip, asked.cores > 0);
         cores = shared.cores;
         // Two tiles per core at least where there is enough work, so that copies overlap compute.
         const int64_t perCore = CeilDiv(units, cores) * kUnit;
         const int64_t half = AlignUp(CeilDiv(perCore, 2), kUnit);
+        if (asked.tile > 0) {
+            length = std::max(kUnit, std::min(asked.Tile(longest), perCore));
+            return;
+        }
         length = std::min(longest, std::max(half, std::min<int64_t>(perCore, 2048)));
         length = std::max(length, kUnit);
     }
