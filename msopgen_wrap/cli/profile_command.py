@@ -152,8 +152,13 @@ def _shapes(spec: OpSpec, texts: tuple[str, ...]) -> dict[str, Any] | None:
 
 
 def _profiled(path: Path, options: ProfileOptions) -> ProfiledRun:
+    from msopgen_wrap.profile.target_kinds import target_kind, unused_options
     from msopgen_wrap.profile.targets import profile_target
 
+    kind = target_kind(path)
+    unused = kind and unused_options(kind, vars(options))
+    if kind and unused:
+        raise click.UsageError(f"{kind.value} has no use for {', '.join(unused)}: {path}")
     try:
         return profile_target(path, options, _shapes)
     except ValueError as error:

@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.program_sources import SOURCE_SUFFIXES, folder_sources
-from msopgen_wrap.manifest import MANIFEST, read_manifest, refuse_extension
+from msopgen_wrap.manifest import read_manifest, refuse_extension
 from msopgen_wrap.platforms import DEFAULT_SOC, covers, platform
 from msopgen_wrap.profile.event_table import EVENT, Events, events_at
 from msopgen_wrap.profile.launch_profile import LaunchProfile, launch_profile
 from msopgen_wrap.profile.launches import Launch, ProfiledRun, read_launches
+from msopgen_wrap.profile.target_kinds import LAUNCHES_SUFFIX, TargetKind, target_kind
 
 if TYPE_CHECKING:
     from msopgen_wrap.run.op_runtime import OpRuntime
     from msopgen_wrap.spec.model import OpSpec
-
-LAUNCHES_SUFFIX = ".jsonl"
-_SPEC_SUFFIXES = (".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -77,24 +75,25 @@ def profile_target(target: Path, options: ProfileOptions, shapes_of: ShapesOf) -
     """
     if options.soc is not None:
         platform(options.soc)
-    if target.suffix == LAUNCHES_SUFFIX:
+    kind = target_kind(target)
+    if kind is None:
+        raise OpgenError(_no_target(target))
+    if kind is TargetKind.LAUNCHES:
         run = ProfiledRun(
             target.name, [Launch(p, empty_events()) for p in read_launches(target)], []
         )
-    elif (target / MANIFEST).is_file():
+    elif kind is TargetKind.PROJECT:
         run = _of_spec(*_project_spec(target, options.op), options, shapes_of)
-    elif target.is_dir() and folder_sources(target):
+    elif kind is TargetKind.PROGRAM_FOLDER:
         sources = folder_sources(target)
         more = (*map(str, sources[1:]), *options.arguments)
         run = _of_program(sources[0], replace(options, arguments=more))
-    elif target.is_dir() and (target / "op_host").is_dir():
+    elif kind is TargetKind.OP_FOLDER:
         run = _of_op_folder(target, options)
-    elif target.suffix in SOURCE_SUFFIXES and target.is_file():
+    elif kind is TargetKind.PROGRAM:
         run = _of_program(target, options)
-    elif target.suffix in _SPEC_SUFFIXES or ".py" in target.name or target.is_dir():
-        run = _of_spec(_spec(target, options.op), None, options, shapes_of)
     else:
-        raise OpgenError(_no_target(target))
+        run = _of_spec(_spec(target, options.op), None, options, shapes_of)
     if not run.launches:
         if run.problems:
             raise OpgenError(run.problems)

@@ -28,7 +28,7 @@ SPEC = "op: Demo\ninputs:\n  x: float32\noutputs:\n  y: like x\ncompute: x + 1\n
 # exec has no --json: what it prints is the program's.
 WITH_JSON = [name for name in app.COMMANDS if name != "exec"]
 NEEDED = {"new": ["s.yaml"], "check": ["s.yaml"], "plan": ["s.yaml"], "run": ["s.asc"]}
-NEEDED |= {"fuse": ["model.py:make"], "bench": ["s.yaml"], "tune": ["s.yaml"]}
+NEEDED |= {"fuse": ["model.py:make"], "bench": ["s.yaml"], "tune": ["s.yaml"], "profile": ["s.yaml"]}
 
 
 def run_json(capfd: Any, *args: str) -> tuple[int, Any]:
@@ -39,7 +39,8 @@ def run_json(capfd: Any, *args: str) -> tuple[int, Any]:
 
 @pytest.mark.parametrize("name", WITH_JSON)
 def test_wrong_usage_is_json(name: str, capfd: Any) -> None:
-    option = "--block-dim=none" if name == "run" else "--nope"
+    # Programs get the options that these two do not know.
+    option = "--block-dim=none" if name in ("run", "profile") else "--nope"
     code, value = run_json(capfd, name, *NEEDED.get(name, []), option)
     assert code == output.USAGE and value["ok"] is False
     assert [d["code"] for d in value["diagnostics"]] == ["OPG096"]

@@ -217,8 +217,8 @@ def test_targets_that_cannot_be_profiled(name: str, tmp_path: Path, capfd: Any) 
     assert codes(capfd, tmp_path / name) == [BAD[name]]
 
 
-def test_unknown_soc(launches: Path, capfd: Any) -> None:
-    assert codes(capfd, launches, "--soc", "ascend910q") == ["OPG501"]
+def test_unknown_soc(tmp_path: Path, capfd: Any) -> None:
+    assert codes(capfd, tmp_path / "op.yaml", "--soc", "ascend910q") == ["OPG501"]
 
 
 def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path, capfd: Any) -> None:

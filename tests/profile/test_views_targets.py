@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from test_views_trace import problems
 
-from msopgen_wrap.cli import app
+from msopgen_wrap.cli import app, output
+from msopgen_wrap.profile.target_kinds import TargetKind, unused_options
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.loader import load_specs
 
@@ -263,3 +264,29 @@ def test_tensors_lie_where_a_device_would_place_them() -> None:
         assert moved.dtype == tensor.dtype and moved.is_contiguous()
     aligned = as_on_device(torch.ones(5))
     assert as_on_device(aligned) is aligned and as_on_device(None) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "unused"),
+    [
+        (TargetKind.SPEC, {"arguments": ("--shpe", "x=4"), "case": "one"}, ["--shpe", "x=4"]),
+        (
+            TargetKind.SPEC,
+            {"inputs": ("x=float16[4]",), "defines": ("A",)},
+            ["--define", "--input"],
+        ),
+        (TargetKind.PROGRAM, {"shapes": ("x=4",), "arguments": ("4",)}, ["--shape"]),
+        (TargetKind.PROGRAM, {"block_dim": 4, "attrs": ("a=1",)}, ["--attr", "--block-dim"]),
+        (TargetKind.OP_FOLDER, {"shapes": ("x=4",), "case": "c.yaml"}, ["--shape"]),
+        (TargetKind.LAUNCHES, {"soc": "ascend910b2"}, ["--soc"]),
+    ],
+)
+def test_what_a_target_has_no_use_for_is_named(kind, given, unused) -> None:
+    assert unused_options(kind, given) == unused
+
+
+def test_a_mistyped_option_is_refused(tmp_path: Path, capfd: Any) -> None:
+    path = tmp_path / "op.yaml"
+    path.write_text("op: Demo\n", encoding="utf-8")
+    assert app.run(["profile", str(path), "--shpe", "x=4"]) == output.USAGE
+    assert "a spec has no use for --shpe, x=4" in capfd.readouterr().err
