@@ -28,7 +28,12 @@ SPEC = "op: Demo\ninputs:\n  x: float32\noutputs:\n  y: like x\ncompute: x + 1\n
 # exec has no --json: what it prints is the program's.
 WITH_JSON = [name for name in app.COMMANDS if name != "exec"]
 NEEDED = {"new": ["s.yaml"], "check": ["s.yaml"], "plan": ["s.yaml"], "run": ["s.asc"]}
-NEEDED |= {"fuse": ["model.py:make"], "bench": ["s.yaml"], "tune": ["s.yaml"], "profile": ["s.yaml"]}
+NEEDED |= {
+    "fuse": ["model.py:make"],
+    "bench": ["s.yaml"],
+    "tune": ["s.yaml"],
+    "profile": ["s.yaml"],
+}
 
 
 def run_json(capfd: Any, *args: str) -> tuple[int, Any]:
