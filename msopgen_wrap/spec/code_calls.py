@@ -146,6 +146,8 @@ class CallChecker(NameChecker):
                 return self.refuse("OPG047", f"{path}() of a tensor reads its data", node, fix=fix)
             return INT if name in ("ceil", "floor", "gcd", "prod") else FLOAT
         namespace = functions_of(prefix)
+        if namespace is not None and _is_off(node, name):
+            return TENSOR
         if namespace is None or name not in namespace:
             return self.unknown_function(node.func, path, frozenset())
         if prefix == "torch":
@@ -204,6 +206,16 @@ def _is_infinity(node: ast.expr) -> bool:
     """Whether the node is a text that float() turns into inf or nan, a common idiom."""
     value = node.value if isinstance(node, ast.Constant) else None
     return isinstance(value, str) and value.lstrip("+-") in ("inf", "infinity", "nan")
+
+
+def _is_off(node: ast.Call, name: str) -> bool:
+    """Whether a call of a function that is random in training says that nothing is trained."""
+    position = allowed.RANDOM_IN_TRAINING.get(name)
+    if position is None:
+        return False
+    flags = [k.value for k in node.keywords if k.arg in ("training", "train")]
+    flags += node.args[position : position + 1]
+    return len(flags) == 1 and isinstance(flags[0], ast.Constant) and flags[0].value is False
 
 
 def _is_zero(node: ast.expr) -> bool:

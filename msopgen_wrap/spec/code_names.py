@@ -257,7 +257,8 @@ class NameChecker:
                 f"'{path}' is random",
                 node,
                 why="the kernel must give the same result as the golden reference",
-                fix="pass the mask or the noise as an input",
+                fix="pass the mask or the noise as an input"
+                + (", or say training=False" if name in allowed.RANDOM_IN_TRAINING else ""),
             )
         if name.endswith("_") and functions_of(prefix) is not None:
             return self.refuse(

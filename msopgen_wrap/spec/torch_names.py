@@ -75,6 +75,11 @@ RANDOM_NAMES = words(
     fractional_max_pool3d multi_head_attention_forward"""
 )
 
+# Functions that are random in training only, with the position of the argument that says so.
+RANDOM_IN_TRAINING = dict.fromkeys(
+    ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"), 2
+)
+
 # Keyword arguments that write, place or name things.
 REFUSED_KEYWORDS = words(
     "out generator device layout pin_memory names inplace requires_grad dropout_p"

@@ -56,6 +56,8 @@ WORKS = [
     ("z = x if y is None else x + y", X),
     ("if y is None:\n    z = -x\nelse:\n    z = y", -X),
     ("x + bias", X + 0.5),
+    ("F.dropout(x, 0.5, False)", X),
+    ("F.alpha_dropout(torch.dropout(x, p=0.5, train=False), training=False)", X),
     ("a, b = x.chunk(2)\nz = torch.cat([b, a])", torch.cat([X[1:], X[:1]])),
     ("x.to(kind).float()", X),
     ("x.reshape([*x.shape[:-1], 1, -1]).squeeze(1)", X),
