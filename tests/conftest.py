@@ -22,6 +22,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# Tests that are slow by their measured times; see scripts/slow_tests.py.
+_SLOW = Path(__file__).with_name("slow_tests.txt")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the list as slow, before ``-m`` chooses."""
+    slow = set(_SLOW.read_text(encoding="utf-8").splitlines())
+    for item in items:
+        if item.nodeid in slow:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_collection_finish() -> None:
     """Keep pytest's log handlers away from torch's record of its own work.
 
