@@ -119,13 +119,6 @@ def test_in_place_operators_of_torch_are_functional(tmp_path: Path) -> None:
     check(outputs["z"], golden["z"], 2)
 
 
-def test_a_reshape_in_the_middle_is_refused(tmp_path: Path) -> None:
-    compute = "x.mT.reshape(x.shape[1] * x.shape[0]).mode(0)[0]"
-    spec = spec_of(tmp_path, compute, 2, {"z": "[]"})
-    with pytest.raises(OpgenError, match="OPG331"):
-        plan_op(spec)
-
-
 # Views of what is computed before a reduction, moved to the inputs.
 BEFORE_REDUCTIONS = {
     "(x * 2).mT.sum(0)": "[x[0]]",
