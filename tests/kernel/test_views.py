@@ -10,7 +10,6 @@ import pytest
 import torch
 from harness import BuiltOp, check
 
-from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
