@@ -53,27 +53,36 @@ class Event(ctypes.Structure):
 def timeline() -> Kernel:
     """Return the kernels of ``timeline.cpp``."""
     kernel = Kernel(compile_kernel(KERNELS / "timeline.cpp"))
-    kernel.emulation.opgen_profile_json.restype = ctypes.c_char_p
-    kernel.emulation.opgen_profile_events.restype = ctypes.c_uint64
     return kernel
+
+
+def function(name: str, result: Any = None) -> Any:
+    """Return a function of the emulation library of its own.
+
+    Attributes of the library are shared: others declare the types of arguments by structures of
+    theirs.
+    """
+    found = timeline().emulation[name]
+    found.restype = result
+    return found
 
 
 def options(**given: Any) -> None:
     """Set options of the replay; without any: the defaults."""
     if isinstance(given.get("parameters"), Path):
         given["parameters"] = str(given["parameters"]).encode()
-    timeline().emulation.opgen_profile_options(ctypes.byref(Options(**given)) if given else None)
+    function("opgen_profile_options")(ctypes.byref(Options(**given)) if given else None)
 
 
 def last() -> dict[str, Any]:
     """Return the profile of the last launch."""
-    return json.loads(timeline().emulation.opgen_profile_json())
+    return json.loads(function("opgen_profile_json", ctypes.c_char_p)())
 
 
 def events() -> list[Event]:
     """Return copies of the events of the last launch."""
     first = ctypes.POINTER(Event)()
-    count = timeline().emulation.opgen_profile_events(ctypes.byref(first))
+    count = function("opgen_profile_events", ctypes.c_uint64)(ctypes.byref(first))
     return [Event.from_buffer_copy(first[i]) for i in range(count)]
 
 

@@ -30,7 +30,7 @@ BLOCKS = data_dir("ascendc_kernels") / "include"
 HEADERS = sorted(p.name for p in (BLOCKS / "opgen").glob("*.h"))
 TILE = {"convert.h", "tile.h"}
 OPERANDS = {*TILE, "operand.h"}
-TILING = {"sizes.h", "view.h", "tile_budget.h", "tiling_buffer.h"}
+TILING = {"schedule.h", "sizes.h", "view.h", "tile_budget.h", "tiling_buffer.h"}
 ELEMENTWISE = {*TILING, "iteration_space.h", "box_shape.h", "elementwise_tiling.h"}
 # op: blocks of its kernel, blocks of its tiling function
 PROJECTS = {
