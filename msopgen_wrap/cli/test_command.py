@@ -113,6 +113,9 @@ def _in_engine(
         if sys.stderr.isatty():
             end = "\n" if done == count else ""
             click.echo(f"\r  {done} of {count} specs tested\033[K{end}", nl=False, err=True)
+        elif done % 10 == 0 or done == count:
+            # a log: a line now and then
+            click.echo(f"{done} of {count} specs tested", err=True)
 
     soc, _, mode, _, _ = options
     work = resolve_target(targets, *options)
