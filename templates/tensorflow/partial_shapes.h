@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "checks.h"
+#include "shapes.h"
 
 namespace opgen_partial __attribute__((visibility("hidden"))) {
 
@@ -128,14 +129,8 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
                     "shape " + Text(shape) + " has no axis " + std::to_string(axis));
         return shape.sizes()[static_cast<size_t>(axis < 0 ? axis + shape.rank() : axis)];
     }
-    // An element of a list attr.
-    inline Size Dim(const std::vector<int64_t>& list, int64_t axis) {
-        Sizes sizes;
-        for (const int64_t value : list) {
-            sizes.push_back(value);
-        }
-        return Dim(sizes, axis);
-    }
+    // An element of a list attr, the same function where both namespaces are used.
+    using opgen_binding::Dim;
 
     inline Size Rank(const Sizes& shape) {
         return shape.ranked() ? Size(shape.rank()) : Size::Unknown();
