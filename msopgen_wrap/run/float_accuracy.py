@@ -240,7 +240,8 @@ class FloatComparison:
         beyond = _within(finite, error > capped)
         if _count(beyond) and measured is not None:
             known = torch.where(_within(finite, torch.isfinite(measured)), measured, 0.0)
-            capped = capped.clamp(min=float(known.max()))
+            # Two right computations in float32 differ in the order of their sums.
+            capped = capped.clamp(min=NATIVE_RATIO * float(known.max()))
             beyond = _within(finite, error > capped)
         if _count(beyond):
             where = first_index(beyond)
