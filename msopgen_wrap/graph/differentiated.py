@@ -182,18 +182,38 @@ def _margin_ranking_loss(
     return _reduced(loss, size_average, reduce, reduction)
 
 
-def _gaussian_nll_loss(
-    x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Any:
-    """Return the loss; variances below ``eps`` are raised to it, which no gradient sees."""
-    if not isinstance(var, torch.Tensor):
-        var = var * torch.ones_like(x)
-    elif var.dim() == x.dim() - 1:
-        var = var.unsqueeze(-1)
-    raised = torch.where(var < eps, var + (eps - var).detach(), var)
-    loss = 0.5 * (torch.log(raised) + (x - target) ** 2 / raised)
-    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
-    return _reduced(loss, None, None, reduction)
+def gaussian_nll_loss(raised: Callable[[Any, float], Any]) -> Callable[..., Any]:
+    """Return the loss as a function that tracing calls in place of PyTorch's.
+
+    PyTorch raises for negative variances, which a kernel cannot.
+
+    Args:
+        raised: gives variances, those below a number raised to it.
+    """
+
+    def loss_of(
+        x: Any,
+        target: Any,
+        var: Any,
+        full: bool = False,
+        eps: float = 1e-6,
+        reduction: str = "mean",
+    ) -> Any:
+        if not isinstance(var, torch.Tensor):
+            var = var * torch.ones_like(x)
+        elif var.dim() == x.dim() - 1:
+            var = var.unsqueeze(-1)
+        var = raised(var, eps)
+        loss = 0.5 * (torch.log(var) + (x - target) ** 2 / var)
+        loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+        return _reduced(loss, None, None, reduction)
+
+    return loss_of
+
+
+def _raised_unseen(var: Any, least: float) -> Any:
+    """Raise what is below a number to it, which no gradient sees."""
+    return torch.where(var < least, var + (least - var).detach(), var)
 
 
 def _cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
@@ -353,7 +373,7 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     functional.hinge_embedding_loss: _hinge_embedding_loss,
     functional.margin_ranking_loss: _margin_ranking_loss,
     functional.cosine_similarity: _cosine_similarity,
-    functional.gaussian_nll_loss: _gaussian_nll_loss,
+    functional.gaussian_nll_loss: gaussian_nll_loss(_raised_unseen),
     functional.group_norm: _group_norm,
     functional.batch_norm: _batch_norm,
     functional.instance_norm: _instance_norm,

@@ -11,7 +11,6 @@ from typing import Any
 
 from msopgen_wrap.torch_import import torch
 
-_aten = torch.ops.aten
 # Interpolations -> the share of the upper neighbour, None where the place has it.
 _SHARES = {"linear": None, "midpoint": 0.5}
 # Interpolations that choose one neighbour -> how they round the place.

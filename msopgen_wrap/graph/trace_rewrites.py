@@ -14,13 +14,12 @@ graph that nothing else sees, the operator and its functional form are the same 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
-from msopgen_wrap.graph.differentiated import DIFFERENTIATED, OF_ANY_RANK
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED, OF_ANY_RANK, gaussian_nll_loss
 from msopgen_wrap.graph.index_decompositions import index_functions
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.quantiles import quantile_functions
@@ -54,20 +53,6 @@ def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     return x
 
 
-def _gaussian_nll_loss(
-    x: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
-) -> Any:
-    # PyTorch raises for negative variances, which a kernel cannot
-    if not isinstance(var, torch.Tensor):
-        var = var * torch.ones_like(x)
-    elif var.dim() == x.dim() - 1:
-        var = var.unsqueeze(-1)
-    var = var.clamp(min=eps)
-    loss = 0.5 * (torch.log(var) + (x - target) ** 2 / var)
-    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
-    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
-
-
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     # PyTorch's own adds the bias to rows whose axes are joined, which differ from rank to rank
     if weight.dim() != 2:
@@ -82,7 +67,7 @@ _MOST_LISTED = 16
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.linear: _linear,
     functional.pad: _pad,
-    functional.gaussian_nll_loss: _gaussian_nll_loss,
+    functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
     **counting_functions(),
     **quantile_functions(),
 }

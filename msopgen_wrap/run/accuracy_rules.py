@@ -15,8 +15,8 @@ from ``tolerance`` in the spec (``RULES`` names them):
   largest absolute error stays under a cap, or under 32 units in the last place of its golden value.
   In a gradient that PyTorch has derived, the roundings to 16 bits between its products may exceed
   that: twice as many elements may be over as in the same gradient on a CPU in the inputs' dtypes
-  (``native``), and none by more than the largest error there. As a whole it may be no further off
-  than ``whole_error`` says: near zero the bounds on elements say nothing about a factor.
+  (``native``), and none by more than twice the largest error there. As a whole it may be no further
+  off than ``whole_error`` says: near zero the bounds on elements say nothing about a factor.
 * ``exact``: integers and bool.
 * ``quantised``: integers that ``compute`` rounds from a float that was itself computed. The float
   may lie on either side of a tie, so an element may be one off; few are (``QUANTISED_SHARE``).
@@ -70,9 +70,9 @@ RULES = {
     "twice as many may be over as in the same computation on a CPU in the output's dtype",
     "mixed": "|error| <= atol + rtol |golden| for 99% of the elements (both float16 2^-10, "
     "bfloat16 2^-7, float32 2^-13), and the largest error below a cap (float16 and bfloat16 0.1, "
-    "float32 0.01, or 32 ulp); of a derived gradient as many elements may be over as in twice, and "
-    "as far as, PyTorch's own on a CPU in the inputs' dtypes; its root mean square error is "
-    "at most 4 T of golden's, or four times PyTorch's",
+    "float32 0.01, or 32 ulp); of a derived gradient twice as many elements may be over as in "
+    "PyTorch's own on a CPU in the inputs' dtypes, and by twice the largest error there; its root "
+    "mean square error is at most 4 T of golden's, or four times PyTorch's",
     "exact": "equal",
     "quantised": "a float that compute rounds to an integer may be one off where it lies next to a "
     "tie: at most 1% of the elements, or twice as many as on a CPU in the inputs' dtype",

@@ -160,12 +160,16 @@ class StableOrders(TorchDispatchMode):
     PyTorch does not say which of them ``topk`` gives, and the gradient goes to that one.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._replaced = order_decompositions()  # once: every operator is looked up
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # as for ``Provenance``
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        return order_decompositions().get(func, func)(*args, **(kwargs or {}))
+        return self._replaced.get(func, func)(*args, **(kwargs or {}))
 
 
 _PERIODIC = frozenset((
