@@ -203,9 +203,7 @@ def check(op: BuiltOp, case: Case) -> None:
                 assert result.findings == []
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES]
-)
+@pytest.mark.parametrize("name", default_part(CASES, DEFAULT))
 def test_results_and_sanitizer(name, tmp_path):
     number = list(CASES).index(name)
     spec = spec_of(CASES[name], name=f"ConvolutionCase{number}")

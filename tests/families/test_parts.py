@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
@@ -106,7 +107,7 @@ def test_outputs_are_cut_into_as_few_parts_as_the_search_finds(name, tmp_path):
 
 @pytest.fixture(
     scope="module",
-    params=[n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CUTS],
+    params=default_part(CUTS, DEFAULT),
 )
 def built(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("parts")

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp, check
 
 from msopgen_wrap.diagnostics import OpgenError
@@ -159,7 +160,7 @@ def test_formulas_are_cut_into_phases(name, tmp_path):
 
 @pytest.fixture(
     scope="module",
-    params=[n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES],
+    params=default_part(CASES, DEFAULT),
 )
 def built(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("phases")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp
 from operand_specs import operands_spec
 
@@ -115,7 +116,7 @@ def test_the_blocks_fit_the_memories_of_a_cube_core():
 
 @pytest.fixture(
     scope="module",
-    params=[n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES],
+    params=default_part(CASES, DEFAULT),
 )
 def built(request, tmp_path_factory):
     number = list(CASES).index(request.param)

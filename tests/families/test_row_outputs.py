@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
@@ -155,9 +156,7 @@ def test_results_of_rows_with_an_axis_in_front(tmp_path: Path) -> None:
 RUN = {"a number with a sum of all": 1, "a vector with a sum of all": None}
 
 
-@pytest.mark.parametrize(
-    "name", [n if n in list(RUN)[:1] else pytest.param(n, marks=pytest.mark.slow) for n in RUN]
-)
+@pytest.mark.parametrize("name", default_part(RUN, list(RUN)[:1]))
 def test_results(name, tmp_path):
     op = BuiltOp(spec_of(name, tmp_path), tmp_path)
     for shape in [(5, 7), (0, 3), (3, 20011)]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp, check
 
 from msopgen_wrap.diagnostics import OpgenError
@@ -113,7 +114,7 @@ def test_variants_that_share_no_passes_have_their_own(name, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES],
+    default_part(CASES, DEFAULT),
 )
 def test_each_variant_gives_its_own_results(name, tmp_path):
     number = list(CASES).index(name)
@@ -218,7 +219,7 @@ def test_attrs_may_be_amounts(name, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [n if n == "a shift" else pytest.param(n, marks=pytest.mark.slow) for n in AMOUNTS],
+    default_part(AMOUNTS, ["a shift"]),
 )
 def test_results_at_other_values(name, tmp_path):
     built = BuiltOp(amount_spec(name, tmp_path), tmp_path)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from default_part import default_part
 from harness import BuiltOp
 
 from msopgen_wrap.families import plan_op
@@ -142,7 +143,7 @@ def test_a_gradient_is_a_pass_over_windows(name):
 
 @pytest.fixture(
     scope="module",
-    params=[*DEFAULT, *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW)],
+    params=default_part([*DEFAULT, *SLOW], DEFAULT),
 )
 def built(request, tmp_path_factory):
     number = list(CASES).index(request.param)
