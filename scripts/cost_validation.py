@@ -187,25 +187,15 @@ def record(timing: Timing, trees: Path, folder: Path) -> str:
 # ---- comparing -----------------------------------------------------------------------------------
 
 
-class Options(ctypes.Structure):
-    """OpgenProfileOptions of ascendc_emu/profile.h."""
-
-    _fields_ = [
-        ("l2", ctypes.c_int32),
-        ("ablation", ctypes.c_int32),
-        ("max_events", ctypes.c_uint64),
-        ("max_records", ctypes.c_uint64),
-        ("parameters", ctypes.c_char_p),
-    ]
-
-
 def replayed(folder: Path, library: Any) -> dict[str, Any] | None:
     """Return the profile of a folder's records added up; None where there are none."""
+    from msopgen_wrap.run.op_abi import ProfileOptions
+
     total: dict[str, Any] | None = None
     for path in sorted(folder.glob("*.record")):
         if library.opgen_profile_load(os.fsencode(path)) != 0:
             continue
-        library.opgen_profile_options(ctypes.byref(Options(0, 2, 1, 0, None)))
+        library.opgen_profile_options(ctypes.byref(ProfileOptions(ablation=2, max_events=1)))
         profile = json.loads(library.opgen_profile_json())
         if "error" in profile:
             print(f"{path}: {profile['error']['what']}: {profile['error']['why']}", file=sys.stderr)
@@ -363,9 +353,10 @@ def main() -> int:
         with ThreadPoolExecutor(given.j) as pool:
             list(pool.map(run, timings))
     from msopgen_wrap.build.emulation_library import load_emulation_library
+    from msopgen_wrap.run.op_abi import declare
 
     library = load_emulation_library()
-    library.opgen_profile_json.restype = ctypes.c_char_p
+    declare(library)
     modelled = {}
     for timing in timings:
         result = replayed(given.work / timing.case, library)

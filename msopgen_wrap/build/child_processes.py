@@ -29,6 +29,14 @@ class Interrupted(BaseException):
     """The process was told to end while it compiled. Not an Exception: no build handles it."""
 
 
+def signal_text(exit_code: int) -> str:
+    """Name the signal that a negative exit code of a process stands for."""
+    try:
+        return signal.Signals(-exit_code).name
+    except ValueError:
+        return f"signal {-exit_code}"
+
+
 def run_child(
     command: Sequence[str], env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,7 @@ import time
 
 import click
 
+from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.cli import output
 
 
@@ -36,7 +37,7 @@ def command(action: str, kind: str | None, older_than: float | None, as_json: bo
         if as_json:
             output.print_json({"removed": count, "bytes": size})
         else:
-            output.echo(f"removed {count} entries, {_bytes(size)}")
+            output.echo(f"removed {count} entries, {size_text(size)}")
         return output.OK
     now = time.time()
     entries = [
@@ -54,15 +55,7 @@ def command(action: str, kind: str | None, older_than: float | None, as_json: bo
         return output.OK
     for entry in sorted(entries, key=lambda e: (e.kind, -e.used)):
         age = (now - entry.used) / 86400
-        output.echo(f"{entry.kind:12s} {_bytes(entry.size):>9s} {age:6.1f} d  {entry.label}")
+        output.echo(f"{entry.kind:12s} {size_text(entry.size):>9s} {age:6.1f} d  {entry.label}")
     total = sum(e.size for e in entries)
-    output.echo(f"{len(entries)} entries, {_bytes(total)} in {folder}")
+    output.echo(f"{len(entries)} entries, {size_text(total)} in {folder}")
     return output.OK
-
-
-def _bytes(size: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} GiB"

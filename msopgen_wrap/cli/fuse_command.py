@@ -110,8 +110,8 @@ def _write(proposals: list[Proposal], folder: Path) -> list[Path]:
 
 
 def _print(found: Survey, written: list[Path], foldable: list[str]) -> None:
+    from msopgen_wrap.byte_counts import size_text
     from msopgen_wrap.fusion.regions import place_of
-    from msopgen_wrap.fusion.report import size_text
 
     for site in found.covered:
         saved = size_text(site.before - site.after)

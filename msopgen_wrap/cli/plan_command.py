@@ -13,7 +13,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.spec.findings import suggestion
 from msopgen_wrap.spec.gradient import gradient_name
 from msopgen_wrap.spec.loader import load_specs
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.saved_outputs import saveable_outputs
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def parse_shapes(spec: OpSpec, texts: tuple[str, ...]) -> dict[str, Any] | None:
     """
     if not texts:
         return None
-    from msopgen_wrap.spec.shapes import ShapeError, evaluate
+    from msopgen_wrap.spec.given_shapes import MissingShape, completed_shapes, given_shape
 
     params = {p.name: p for p in spec.inputs}
     shapes: dict[str, Any] = {}
@@ -197,29 +197,11 @@ def parse_shapes(spec: OpSpec, texts: tuple[str, ...]) -> dict[str, Any] | None:
         if not mark or name not in params:
             hint = suggestion(name, params) or f"inputs: {', '.join(params)}"
             raise click.UsageError(f"--shape {text}: unknown input '{name}'. {hint}")
-        rows = [_dims(text, part) for part in body.split(";")]
-        shapes[name] = rows if params[name].kind is ParamKind.DYNAMIC else rows[0]
-    first = next(iter(shapes.values()))
-    attrs = {a.name: a.default for a in spec.attrs if not a.required}
-    for param in spec.inputs:
-        if param.name in shapes:
-            continue
-        if param.kind is ParamKind.OPTIONAL:
-            shapes[param.name] = None
-            continue
         try:
-            shapes[param.name] = evaluate(param.shape, shapes, attrs) if param.shape else first
-        except (ShapeError, KeyError) as error:
-            raise click.UsageError(f"give --shape {param.name}=... too: {error}") from None
-    return shapes
-
-
-def _dims(text: str, body: str) -> tuple[int, ...]:
-    parts = body.strip().strip("[]").replace("x", ",").split(",")
+            shapes[name] = given_shape(params[name], body.replace("x", ","))
+        except ValueError as error:
+            raise click.UsageError(f"--shape {text}: {error}") from None
     try:
-        dims = tuple(int(p) for p in parts if p.strip())
-    except ValueError:
-        raise click.UsageError(f"--shape {text}: dimensions are integers, e.g. x=4,1024") from None
-    if any(d < 0 for d in dims) or len(dims) > 8:
-        raise click.UsageError(f"--shape {text}: at most 8 dimensions, none negative")
-    return dims
+        return completed_shapes(spec, shapes)
+    except MissingShape as error:
+        raise click.UsageError(f"give --shape {error.name}=... too: {error}") from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from msopgen_wrap.cli import output
+from msopgen_wrap.cli.shared_options import define_option, include_option, l2_option
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 
 if TYPE_CHECKING:
@@ -40,16 +41,10 @@ if TYPE_CHECKING:
 @click.option("-a", "--attr", "attrs", multiple=True, help="NAME=VALUE.")
 @click.option("-i", "--input", "inputs", multiple=True, help="Op folder: as for `opgen run`.")
 @click.option("-o", "--output", "outputs", multiple=True, help="Op folder: as for `opgen run`.")
-@click.option("-I", "--include", "includes", multiple=True, type=click.Path(path_type=Path))
-@click.option("-D", "--define", "defines", multiple=True, help="Macro NAME or NAME=VALUE.")
+@include_option
+@define_option
 @click.option("--soc", help="Exact or family name; default: the first SoC of the target.")
-@click.option(
-    "--l2",
-    type=click.Choice(["cold", "warm"]),
-    default="cold",
-    show_default=True,
-    help="Whether L2 holds the inputs when the kernel starts.",
-)
+@l2_option
 @click.option("--block-dim", type=click.IntRange(min=1), help="Cores that tiling sees.")
 @click.option(
     "--launch",

@@ -10,11 +10,13 @@ from typing import Any
 
 import click
 
+from msopgen_wrap.build.child_processes import signal_text
 from msopgen_wrap.cli import output
+from msopgen_wrap.cli.shared_options import define_option, include_option
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.program_sources import SOURCE_SUFFIXES, folder_sources
 from msopgen_wrap.platforms import DEFAULT_SOC, approximation
-from msopgen_wrap.run.crashes import crash_diagnostic, signal_text
+from msopgen_wrap.run.crashes import crash_diagnostic
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -31,8 +33,8 @@ from msopgen_wrap.run.crashes import crash_diagnostic, signal_text
     show_default=True,
     help="check: with the sanitizer; fast: without.",
 )
-@click.option("-I", "--include", "includes", multiple=True, type=click.Path(path_type=Path))
-@click.option("-D", "--define", "defines", multiple=True, help="Macro NAME or NAME=VALUE.")
+@include_option
+@define_option
 @click.option("-U", "--undefine", "undefines", multiple=True, help="Macro not to define.")
 @click.option(
     "--include-file",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from msopgen_wrap.cli import output
+from msopgen_wrap.cli.shared_options import l2_option
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 
 if TYPE_CHECKING:
@@ -27,13 +28,7 @@ if TYPE_CHECKING:
 )
 @click.option("--dtype", default="", help="Only this dtype of the first input; default: all.")
 @click.option("--soc", default="", help="Exact or family name; default: the first of the spec.")
-@click.option(
-    "--l2",
-    type=click.Choice(["cold", "warm"]),
-    default="cold",
-    show_default=True,
-    help="Whether L2 holds the inputs when the kernel starts.",
-)
+@l2_option
 @click.option(
     "--engine",
     default="local",
@@ -67,8 +62,9 @@ def command(specs: tuple[Path, ...], **given: Any) -> int:
     from msopgen_wrap.engines import open_engine
     from msopgen_wrap.run.cached_specs import kit_hash
     from msopgen_wrap.tune.journal import Journal
-    from msopgen_wrap.tune.run import TuneOptions, spec_source, tune
+    from msopgen_wrap.tune.run import TuneOptions, tune
     from msopgen_wrap.tune.search import Measurements
+    from msopgen_wrap.tune.subject import spec_source
 
     paths = _spec_paths(specs)
     sources, problems = {}, []
@@ -84,7 +80,7 @@ def command(specs: tuple[Path, ...], **given: Any) -> int:
     )
     asked = [*paths, repr(options.shapes), options.dtype, options.soc, options.l2]
     folder = cache.cache_dir() / "tune"
-    journal = given["journal"] or folder / f"{cache.text_hash(*asked)[:24]}.jsonl"
+    journal = given["journal"] or folder / f"{cache.text_hash(*asked)}.jsonl"
     with open_engine(given["engine"], given["jobs"]) as engine:
         notes = Journal(journal, resume=given["resume"])
         measurements = Measurements(engine, notes, sources, kit_hash(), _progress())
@@ -146,7 +142,7 @@ def _summary(results: list[Tuned]) -> dict[str, Any]:
         "specs": len(results),
         "tuned": len(tuned),
         "with_a_win": sum(bool(r.schedule) for r in tuned),
-        "gain": math.exp(sum(map(math.log, gains)) / len(gains)) if gains else 1.0,
+        "gain": statistics.geometric_mean(gains) if gains else 1.0,
     }
 
 

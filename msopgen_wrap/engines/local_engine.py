@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
+from msopgen_wrap.build.child_processes import signal_text
 from msopgen_wrap.engines.engine import RETRIES, Engine, Outcome, Task, outcome
 
 _WORKER = [sys.executable, "-m", "msopgen_wrap.engines.worker"]
@@ -133,12 +133,5 @@ class _Worker:
         self._log.seek(0)
         lines = self._log.read().splitlines()
         self._log.close()
-        how = f"died with {_signal(code)}" if code < 0 else f"ended with exit code {code}"
+        how = f"died with {signal_text(code)}" if code < 0 else f"ended with exit code {code}"
         return f"{how} ({lines[-1][:200]})" if lines else how
-
-
-def _signal(code: int) -> str:
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

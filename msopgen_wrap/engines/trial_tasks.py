@@ -1,4 +1,4 @@
-"""Small tasks that tell whether an engine works; tests and `opgen doctor` may run them."""
+"""Small tasks that tell whether an engine works: tests run them, as workers take no others."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.fusion.regions import bytes_of, is_view, storage_of
-from msopgen_wrap.fusion.report import size_text
 from msopgen_wrap.torch_import import torch
 
 

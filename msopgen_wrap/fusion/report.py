@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.fusion.batch_norm import FoldedNorm
 from msopgen_wrap.fusion.finder import NO_SAVING, NearMiss, Site
 from msopgen_wrap.fusion.regions import line_of, module_of
@@ -148,13 +149,3 @@ def nearest(misses: Sequence[NearMiss], fused_places: set[str]) -> list[NearMiss
         if key not in best or best[key].share < miss.share:
             best[key] = miss
     return sorted(best.values(), key=lambda m: (-m.share, m.op, m.place))
-
-
-def size_text(count: int) -> str:
-    """Return a number of bytes as people write it."""
-    value = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"

@@ -20,12 +20,17 @@ GROWTH_PERCENT = 5.0
 
 @dataclass(frozen=True)
 class BudgetResult:
-    """A run beside its budget; times are modelled microseconds, ``growth`` is in percent."""
+    """A run beside its budget; times are modelled microseconds, ``growth`` is in percent.
+
+    Attributes:
+        made_by: version of opgen that the entry is of.
+    """
 
     key: str
     budget_us: float
     time_us: float
     allowed_percent: float
+    made_by: str = ""
 
     @property
     def growth(self) -> float:
@@ -133,13 +138,13 @@ def check_budget(path: Path, run: ProfiledRun, percent: float | None = None) -> 
             )
         )
     allowed = float(data.get("growth_percent", GROWTH_PERCENT)) if percent is None else percent
-    return BudgetResult(key, float(entry["time_us"]), run.time_us, allowed)
+    made_by = entry.get("opgen", "")
+    return BudgetResult(key, float(entry["time_us"]), run.time_us, allowed, made_by)
 
 
 def exceeded(result: BudgetResult, path: Path) -> Diagnostic:
     """Return OPG594 for a run that takes more than its budget."""
-    data = read_budget(path)
-    made = data["entries"][result.key].get("opgen", "")
+    made = result.made_by
     changed = (
         f"; the entry is of opgen {made}, this is {__version__}" if made != __version__ else ""
     )

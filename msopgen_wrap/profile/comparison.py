@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.profile.launch_profile import LaunchProfile, pipe_order
+from msopgen_wrap.profile.launch_profile import MODEL_ERROR, LaunchProfile, pipe_order
 from msopgen_wrap.profile.launches import ProfiledRun
-from msopgen_wrap.profile.text_view import microseconds, size_text, table_lines
-
-#: The model's own error, percent: smaller differences cannot be claimed.
-MODEL_ERROR_PERCENT = 10.0
+from msopgen_wrap.profile.text_view import microseconds, table_lines
 
 
 @dataclass(frozen=True)
@@ -91,10 +89,10 @@ def verdict(first: ProfiledRun, second: ProfiledRun) -> str:
     if not first.time_us or not second.time_us:
         return "one of the runs has no modelled time"
     change = 100 * (second.time_us / first.time_us - 1)
-    if abs(change) < MODEL_ERROR_PERCENT:
+    if abs(change) < 100 * MODEL_ERROR:
         return (
             f"the second takes {change:+.1f}% modelled time: less than the model's own error of "
-            f"{MODEL_ERROR_PERCENT:g}%, so neither can be called faster"
+            f"{100 * MODEL_ERROR:g}%, so neither can be called faster"
         )
     word = "faster" if change < 0 else "slower"
     ratio = max(first.time_us, second.time_us) / min(first.time_us, second.time_us)

@@ -34,6 +34,11 @@ PIPE_NAMES = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "ALL", "MTE4", "MTE5", "V2"
 Events = np.ndarray[Any, np.dtype[np.void]]
 
 
+def no_events() -> Events:
+    """Return a table without events."""
+    return np.empty(0, EVENT)
+
+
 def events_at(address: int | None, count: int) -> Events:
     """Return a copy of the events of the last launch, which the next one overwrites.
 
@@ -41,7 +46,7 @@ def events_at(address: int | None, count: int) -> Events:
         address: of the first event; None where there is none.
     """
     if not address or not count:
-        return np.empty(0, EVENT)
+        return no_events()
     memory = (ctypes.c_char * (count * EVENT.itemsize)).from_address(address)
     return np.frombuffer(memoryview(memory), EVENT, count).copy()
 

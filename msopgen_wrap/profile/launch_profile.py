@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 
 FORMAT = 1
+#: The mean error of the model on kernels that it was not fitted to; a smaller gain may be none.
+MODEL_ERROR = 0.10
 # The order of tracks and tables; a pipe that is not named here comes last.
 PIPES = ("S", "MTE2", "MTE1", "M", "FIX", "V", "MTE3")
+# Lines that are shown of those that cost something.
+MOST_LINES = 8
 # How a reader knows the limits of the roofline.
 LIMITS = {
     "gm_us": "GM bandwidth",
@@ -158,11 +162,15 @@ class LaunchProfile:
             sum(b.distinct_written for b in self.buffers),
         )
 
-    @property
-    def limit(self) -> tuple[str, float]:
-        """The highest limit of the roofline without the launch: its key and microseconds."""
-        rows = {k: v for k, v in self.limits.items() if k != "launch_us"}
-        return max(rows.items(), key=lambda row: row[1], default=("gm_us", 0.0))
+    def limit_rows(self) -> list[tuple[str, float]]:
+        """Return the limits of the roofline by name, with microseconds, the highest first."""
+        rows = [(LIMITS.get(k, k), us) for k, us in self.limits.items() if us > 0]
+        return sorted(rows, key=lambda row: -row[1])
+
+    def costliest_lines(self) -> list[LineCost]:
+        """Return the lines that cost most, the costliest first."""
+        rows = sorted(self.lines, key=lambda row: -row.us)[:MOST_LINES]
+        return [row for row in rows if row.us > 0]
 
     def pipe_means(self) -> list[tuple[str, float, float, int]]:
         """Return per pipe the mean busy and stalled microseconds of its cores, and instructions."""
@@ -317,8 +325,3 @@ def _core(data: Mapping[str, Any], name: Any) -> CoreUse:
             for pipe, use in sorted(data["pipes"].items(), key=lambda row: pipe_order(row[0]))
         ),
     )
-
-
-def total_us(launches: Iterable[LaunchProfile]) -> float:
-    """Return the modelled microseconds of launches one after another."""
-    return sum(launch.time_us for launch in launches)

@@ -53,10 +53,6 @@ class ProfiledRun:
             sum(p.time_high_us for p in self.profiles),
         )
 
-    def costliest(self) -> LaunchProfile:
-        """The launch that takes most."""
-        return max(self.profiles, key=lambda p: p.time_us)
-
 
 @dataclass(frozen=True)
 class KernelShare:

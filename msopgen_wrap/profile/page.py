@@ -10,12 +10,13 @@ from typing import Any
 import jinja2
 import numpy as np
 
+from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.profile import page_figures as figures
 from msopgen_wrap.profile.advice import advice
 from msopgen_wrap.profile.event_table import KINDS, NONE, Events, pipe_name
 from msopgen_wrap.profile.launch_profile import LaunchProfile, pipe_order
 from msopgen_wrap.profile.launches import Launch, ProfiledRun, kernel_shares
-from msopgen_wrap.profile.text_view import count_text, microseconds, place, size_text, validity
+from msopgen_wrap.profile.text_view import count_text, microseconds, place, validity
 from msopgen_wrap.profile.trace_file import event_name, lanes_of, track_order
 from msopgen_wrap.profile.written_files import written_file
 from msopgen_wrap.resources import data_dir

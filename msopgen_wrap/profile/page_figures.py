@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from msopgen_wrap.profile.launch_profile import LIMITS, LaunchProfile
+from msopgen_wrap.byte_counts import size_text
+from msopgen_wrap.profile.launch_profile import LaunchProfile
 from msopgen_wrap.profile.text_view import (
-    MOST_LINES,
     microseconds,
     place,
-    size_text,
     source_text,
 )
 
@@ -94,10 +93,7 @@ def buffer_bars(profile: LaunchProfile) -> list[Bar]:
 
 def limit_bars(profile: LaunchProfile) -> list[Bar]:
     """Return what each limit of the roofline alone would take, beside the modelled time."""
-    rows = sorted(
-        ((LIMITS.get(k, k), us) for k, us in profile.limits.items() if us > 0),
-        key=lambda row: -row[1],
-    )
+    rows = profile.limit_rows()
     most = max([profile.time_us, *(us for _, us in rows)])
     rows = [("modelled time", profile.time_us), *rows]
     bars = []
@@ -170,7 +166,6 @@ def costliest(profile: LaunchProfile) -> list[CostlyLine]:
     """Return the lines that cost most, microseconds per core."""
     count = max(1, len(profile.cores))
     anchors = {name: index for index, name in enumerate(profile.files)}
-    rows = sorted(profile.lines, key=lambda row: -row.us)[:MOST_LINES]
     return [
         CostlyLine(
             place(row.file, row.line),
@@ -180,8 +175,7 @@ def costliest(profile: LaunchProfile) -> list[CostlyLine]:
             row.stalled_us / count,
             row.instructions,
         )
-        for row in rows
-        if row.us > 0
+        for row in profile.costliest_lines()
     ]
 
 

@@ -6,18 +6,19 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.foreign.run_inputs import AttrText, attr_value
 from msopgen_wrap.graph.kept_tensors import frozen_shapes
 from msopgen_wrap.graph.sample import sample_attrs
-from msopgen_wrap.profile.text_view import size_text
 from msopgen_wrap.run.cached_specs import known_grid
 from msopgen_wrap.run.case_runner import make_outputs
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, meta_results, reference
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.shapes import tensor_shapes
 from msopgen_wrap.torch_import import quiet_torch, torch
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def refuse_too_large(spec: OpSpec, case: TestCase) -> None:
     needed = sum(
         math.prod(shape) * BY_NAME[p.dtypes[case.combo]].size
         for p in spec.inputs
-        for shape in _shapes(case.shapes.get(p.name))
+        for shape in tensor_shapes(case.shapes.get(p.name))
     )
     with quiet_torch():
         results = _results(spec, case)
@@ -174,13 +175,6 @@ def free_memory() -> int:
         return int(found.split()[1]) * 1024
     except (OSError, StopIteration, ValueError, IndexError):
         return 2**62
-
-
-def _shapes(shape: Any) -> list[Any]:
-    if shape is None:
-        return []
-    nested = bool(shape) and isinstance(shape[0], (tuple, list))
-    return list(shape) if nested else [shape]
 
 
 def _results(spec: OpSpec, case: TestCase) -> dict[str, Any] | None:

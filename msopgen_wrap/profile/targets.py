@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +13,8 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.foreign.program_sources import SOURCE_SUFFIXES, folder_sources
 from msopgen_wrap.manifest import read_manifest, refuse_extension
 from msopgen_wrap.platforms import DEFAULT_SOC, covers, platform
-from msopgen_wrap.profile.event_table import EVENT, Events, events_at
+from msopgen_wrap.profile.environment import environment
+from msopgen_wrap.profile.event_table import EVENT, events_at, no_events
 from msopgen_wrap.profile.launch_profile import LaunchProfile, launch_profile
 from msopgen_wrap.profile.launches import Launch, ProfiledRun, read_launches
 from msopgen_wrap.profile.target_kinds import LAUNCHES_SUFFIX, TargetKind, target_kind
@@ -79,9 +79,7 @@ def profile_target(target: Path, options: ProfileOptions, shapes_of: ShapesOf) -
     if kind is None:
         raise OpgenError(_no_target(target))
     if kind is TargetKind.LAUNCHES:
-        run = ProfiledRun(
-            target.name, [Launch(p, empty_events()) for p in read_launches(target)], []
-        )
+        run = ProfiledRun(target.name, [Launch(p, no_events()) for p in read_launches(target)], [])
     elif kind is TargetKind.PROJECT:
         run = _of_spec(*_project_spec(target, options.op), options, shapes_of)
     elif kind is TargetKind.PROGRAM_FOLDER:
@@ -109,13 +107,6 @@ def profile_target(target: Path, options: ProfileOptions, shapes_of: ShapesOf) -
     return run
 
 
-def empty_events() -> Events:
-    """Return a table without events."""
-    import numpy as np
-
-    return np.empty(0, EVENT)
-
-
 def _no_target(target: Path) -> Diagnostic:
     return Diagnostic(
         "OPG528",
@@ -127,21 +118,6 @@ def _no_target(target: Path) -> Diagnostic:
         fix="name a spec (.yaml), a folder with opgen.json or with op_host/ and op_kernel/, a "
         f".asc or .cpp program, or a {LAUNCHES_SUFFIX} file that OPGEN_PROFILE named",
     )
-
-
-@contextlib.contextmanager
-def environment(**values: str | None) -> Iterator[None]:
-    """Set variables of the environment for a while; None leaves one as it is."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update({name: value for name, value in values.items() if value is not None})
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 # ---- specs and scaffolded projects ---------------------------------------------------------------
@@ -229,7 +205,7 @@ def _recorded(runtime: OpRuntime, run: ProfiledRun, options: ProfileOptions) -> 
     profile = launch_profile(json.loads(text))
     if run.problems and not profile.incomplete:
         profile = replace(profile, incomplete=_first_line(run.problems[0].what))
-    events = events_at(*runtime.profile_events()) if options.with_events else empty_events()
+    events = events_at(*runtime.profile_events()) if options.with_events else no_events()
     run.launches.append(Launch(profile, events))
 
 
@@ -319,7 +295,7 @@ def with_events(profiles: Sequence[LaunchProfile], path: Path) -> list[Launch]:
     found, at = [], 0
     for profile in profiles:
         count = int(profile.data.get("events", 0)) if path.is_file() else 0
-        events = np.fromfile(path, EVENT, count, offset=at) if count else empty_events()
+        events = np.fromfile(path, EVENT, count, offset=at) if count else no_events()
         at += count * EVENT.itemsize
         found.append(Launch(profile, events))
     return found

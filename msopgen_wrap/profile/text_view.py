@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.profile.advice import advice
-from msopgen_wrap.profile.launch_profile import LIMITS, CoreUse, LaunchProfile
+from msopgen_wrap.profile.launch_profile import CoreUse, LaunchProfile
 from msopgen_wrap.profile.launches import kernel_shares
 
-MOST_LINES = 8
 _MOST_WAITS = 3
 _MOST_SOURCE = 64
 
@@ -54,15 +54,6 @@ def microseconds(us: float) -> str:
     if us >= 99.95:
         return f"{us:.0f} us"
     return f"{us:.1f} us" if us >= 9.995 else f"{us:.2f} us"
-
-
-def size_text(count: float) -> str:
-    """Return bytes as text with a binary unit."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
 
 
 def count_text(count: int, word: str) -> str:
@@ -175,8 +166,7 @@ def _memory(profile: LaunchProfile, style: Style) -> list[str]:
 
 
 def _lines(profile: LaunchProfile, style: Style) -> list[str]:
-    rows = sorted(profile.lines, key=lambda row: -row.us)[:MOST_LINES]
-    rows = [row for row in rows if row.us > 0]
+    rows = profile.costliest_lines()
     if not rows:
         return []
     count = max(1, len(profile.cores))
@@ -214,11 +204,11 @@ def _cores(profile: LaunchProfile, style: Style) -> list[str]:
 
 
 def _limits(profile: LaunchProfile, style: Style) -> list[str]:
-    rows = [(LIMITS.get(k, k), us) for k, us in profile.limits.items() if us > 0]
+    rows = profile.limit_rows()
     if not rows:
         return []
     table = [["limit", "at least", "of modelled time", "distance"]]
-    for label, us in sorted(rows, key=lambda row: -row[1]):
+    for label, us in rows:
         part = 100 * us / profile.time_us if profile.time_us else 0.0
         table.append([label, microseconds(us), f"{part:.0f}%", f"{profile.time_us / us:.2f}x"])
     return [

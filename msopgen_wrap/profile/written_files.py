@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, disk_full
+from msopgen_wrap.whole_files import whole_file
 
 
 def unwritable(path: Path, option: str) -> Diagnostic | None:
@@ -39,24 +39,12 @@ def written_file(path: Path, option: str) -> Iterator[IO[str]]:
     Raises:
         OpgenError: OPG592, or OPG094 for a full disk.
     """
-    stage: str | None = None
     try:
-        handle, stage = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.absolute().parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with whole_file(path) as stream:
             yield stream
-        # mkstemp makes files that only their owner can read.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(stage, 0o666 & ~mask)
-        os.replace(stage, path)
-        stage = None
     except OSError as error:
         reason = error.strerror or str(error)
         raise OpgenError(disk_full(error) or _problem(path, reason, option)) from error
-    finally:
-        if stage is not None:
-            with contextlib.suppress(OSError):
-                os.unlink(stage)
 
 
 def _problem(path: Path, why: str, option: str) -> Diagnostic:

@@ -95,14 +95,6 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:most]) + rest
 
 
-def signal_text(exit_code: int) -> str:
-    """Name the signal that a negative exit code of a process stands for."""
-    try:
-        return signal.Signals(-exit_code).name
-    except ValueError:
-        return f"signal {-exit_code}"
-
-
 def _location(site: Mapping[str, Any]) -> Location:
     """Point at the code of the line, behind its indentation."""
     try:

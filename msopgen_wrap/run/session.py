@@ -13,10 +13,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
-from msopgen_wrap.build.child_processes import StopWatch
+from msopgen_wrap.build.child_processes import StopWatch, signal_text
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.manifest import MANIFEST, read_manifest, refuse_extension
-from msopgen_wrap.run.crashes import signal_text
 from msopgen_wrap.run.known_builds import known_build
 from msopgen_wrap.run.results import CRASHED, CaseResult, OpResult, TestReport
 from msopgen_wrap.run.worker import Job

@@ -54,10 +54,7 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
         "op": plan.spec.op,
         "family": plan.family.name,
         "deterministic": plan.spec.deterministic or not any(p.instead for p in plan.parts),
-        "schedule": [
-            {"when": [c.text() for c in entry.when], **entry.knobs()}
-            for entry in plan.spec.schedule
-        ],
+        "schedule": [entry.as_dict() for entry in plan.spec.schedule],
         "knobs": list(plan.family.knobs_of(plan)),
         "modes": plan.modes,
         "socs": {

@@ -16,7 +16,7 @@ from msopgen_wrap.spec.model import ATTR_TYPES, DTYPES
 from msopgen_wrap.spec.names import MAX_OP_NAME, MAX_PARAM_NAME
 from msopgen_wrap.spec.params import INPUT_KEYS, OUTPUT_KEYS
 from msopgen_wrap.spec.saved_outputs import AUTO
-from msopgen_wrap.spec.schedule_entries import ROW_PLACES
+from msopgen_wrap.spec.schedule_entries import KNOBS, ROW_PLACES
 from msopgen_wrap.spec.schedule_reading import ENTRY_KEYS, MAX_ENTRIES, TILE_UNIT
 from msopgen_wrap.spec.shapes import MAX_RANK
 
@@ -243,6 +243,10 @@ def _soc() -> Schema:
     }
 
 
+def _sentence(text: str) -> str:
+    return f"{text.capitalize()}."
+
+
 def _schedule() -> Schema:
     positive: Schema = {"type": "integer", "minimum": 1}
     entry = _checked(
@@ -255,13 +259,13 @@ def _schedule() -> Schema:
             "tile": {
                 **positive,
                 "multipleOf": TILE_UNIT,
-                "description": "Elements that a tile holds at most.",
+                "description": _sentence(KNOBS["tile"]),
             },
             "buffers": {"enum": [1, 2], "description": "Copies of each queue."},
-            "cores": {**positive, "description": "Cores that share the work."},
+            "cores": {**positive, "description": _sentence(KNOBS["cores"])},
             "elements_per_core": {
                 **positive,
-                "description": "Elements that a core works on at least.",
+                "description": _sentence(KNOBS["elements_per_core"]),
             },
             "rows": {
                 "enum": list(ROW_PLACES),

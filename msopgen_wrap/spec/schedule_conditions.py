@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 
 from msopgen_wrap.spec.findings import listed, suggestion
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -181,8 +180,3 @@ def _number(node: ast.expr) -> int | None:
 
 def _source(node: ast.AST) -> str:
     return ast.unparse(node)[:60]
-
-
-def conditions_text(conditions: Sequence[Condition]) -> str:
-    """Return conditions as a spec has them."""
-    return " and ".join(condition.text() for condition in conditions)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -93,13 +93,15 @@ class ScheduleEntry:
     def text(self) -> str:
         """Return the entry in one line."""
         asked = ", ".join(f"{name} {value}" for name, value in self.knobs().items())
-        when = " and ".join(condition.text() for condition in self.when)
-        return f"{when}: {asked}" if when else asked
+        return f"{self.when_text()}: {asked}" if self.when else asked
 
-    @staticmethod
-    def of(knobs: Mapping[str, Any]) -> ScheduleEntry:
-        """Return an entry without conditions."""
-        return ScheduleEntry(**knobs)
+    def when_text(self) -> str:
+        """Return the conditions as a spec has them."""
+        return " and ".join(condition.text() for condition in self.when)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form: conditions as texts, and the knobs."""
+        return {"when": [condition.text() for condition in self.when], **self.knobs()}
 
 
 #: Name -> what it sets, for messages and documentation.

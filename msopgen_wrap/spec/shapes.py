@@ -105,6 +105,13 @@ def is_shape_list(shape: Any) -> bool:
     return bool(shape) and isinstance(shape, (list, tuple)) and isinstance(shape[0], (list, tuple))
 
 
+def tensor_shapes(shape: Any) -> list[Any]:
+    """Return the shapes of the tensors of an input: one, those of a list, none of an absent one."""
+    if shape is None:
+        return []
+    return list(shape) if is_shape_list(shape) else [shape]
+
+
 def _given(name: str, shapes: Mapping[str, Any], rule: PlainRule) -> Shape | None:
     shape = shapes.get(name)
     if shape is None and not isinstance(rule, ShapeBroadcast):

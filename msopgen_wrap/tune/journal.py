@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from pathlib import Path
 from typing import IO, Any
 
+from msopgen_wrap.build.cache import text_hash
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 
 
@@ -19,7 +19,7 @@ def task_key(function: str, arguments: dict[str, Any], kit: str, source: str) ->
         source: text of the spec.
     """
     own = json.dumps([function, arguments, kit, source], sort_keys=True, default=str)
-    return hashlib.sha256(own.encode()).hexdigest()[:24]
+    return text_hash(own)
 
 
 class Journal:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from msopgen_wrap.build.cache import text_hash
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.graph.kept_tensors import frozen_shapes
+from msopgen_wrap.profile.environment import environment
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.names import snake_case
 from msopgen_wrap.spec.schedule_entries import ScheduleEntry
@@ -76,12 +76,8 @@ def _measured(spec: OpSpec, arguments: dict[str, Any], asked: str) -> dict[str, 
     case = TestCase(
         arguments["combo"], frozen_shapes(arguments["shapes"]), arguments.get("attrs", {})
     )
-    os.environ[_VARIABLE] = asked
-    try:
-        with quiet_torch():
-            return _run(spec, case, arguments)
-    finally:
-        os.environ.pop(_VARIABLE, None)
+    with environment(**{_VARIABLE: asked}), quiet_torch():
+        return _run(spec, case, arguments)
 
 
 def _run(spec: OpSpec, case: Any, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -99,7 +95,7 @@ def _run(spec: OpSpec, case: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     def tiled(info: TilingInfo) -> None:
         own = [spec.op, repr(case), arguments["soc"], arguments["l2"]]
         own += [str(info.block_dim), str(info.key), info.data.hex(), str(info.workspace_size)]
-        known.append(hashlib.sha256("\n".join(own).encode()).hexdigest()[:16])
+        known.append(text_hash(*own)[:16])
         if known[0] in _times:
             raise _Known
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from msopgen_wrap.profile.launch_profile import MODEL_ERROR
 from msopgen_wrap.schedule.report import table_lines
 from msopgen_wrap.tune.run import Tuned
 from msopgen_wrap.tune.search import Trial, Tried
 from msopgen_wrap.tune.spec_text import schedule_lines
-from msopgen_wrap.tune.winners import MODEL_ERROR, Win
+from msopgen_wrap.tune.winners import Win
 
 # Trials that are shown of each group, besides the default.
 _SHOWN = 5
@@ -87,10 +88,7 @@ def tuned_dict(result: Tuned) -> dict[str, Any]:
         "times": "modelled",
         "gain": result.gain,
         "groups": [_group_dict(win) for win in result.wins],
-        "schedule": [
-            {"when": [c.text() for c in entry.when], **entry.knobs(), "remark": note}
-            for entry, note in result.schedule
-        ],
+        "schedule": [{**entry.as_dict(), "remark": note} for entry, note in result.schedule],
         "written": result.written,
         "diagnostics": [d.as_dict() for d in result.problems],
     }

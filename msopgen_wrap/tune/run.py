@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 from msopgen_wrap.build.cache import text_hash
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.engines import Task
+from msopgen_wrap.run.session import diagnostic_of
 from msopgen_wrap.spec.loader import SUFFIXES
-from msopgen_wrap.spec.python_file import python_target
 from msopgen_wrap.spec.schedule_entries import ScheduleEntry
 from msopgen_wrap.tune.search import (
     CONFIRM,
@@ -63,26 +64,15 @@ class Tuned:
     problems: list[Diagnostic] = field(default_factory=list)
 
     @property
+    def is_file(self) -> bool:
+        """Whether the spec is a file of its own, and no Python function."""
+        return Path(self.path).suffix in SUFFIXES
+
+    @property
     def gain(self) -> float:
         """The geometric mean over the groups of what is claimed; 1 where the default stays."""
         gains = [w.gain if w.claimed else 1.0 for w in self.wins]
-        return math.exp(sum(map(math.log, gains)) / len(gains)) if gains else 1.0
-
-
-def spec_source(path: str) -> str:
-    """Return the text that a spec is written in.
-
-    Raises:
-        OpgenError: OPG001, the file cannot be read.
-    """
-    target = python_target(path)
-    name = Path(path) if target is None else Path(target[0])
-    try:
-        return name.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        problem = Diagnostic("OPG001", f"cannot read the spec: {reason}", Location(path))
-        raise OpgenError(problem) from error
+        return statistics.geometric_mean(gains) if gains else 1.0
 
 
 def tune(
@@ -121,15 +111,7 @@ def _find_subjects(results: list[Tuned], options: TuneOptions, measurements: Mea
 
 def _problems(path: str, answer: dict[str, Any]) -> list[Diagnostic]:
     found = [
-        Diagnostic(
-            d["code"],
-            d["what"],
-            Location(d.get("file", "") or path, d.get("line", 0), d.get("column", 0)),
-            d.get("why", ""),
-            d.get("fix", ""),
-            d.get("severity", "error"),
-        )
-        for d in answer.get("diagnostics", ())
+        diagnostic_of({**d, "file": d.get("file") or path}) for d in answer.get("diagnostics", ())
     ]
     return found or [_failed(path, answer["failure"])]
 
@@ -176,14 +158,14 @@ def _confirm(
     tasks: list[Task] = []
     for result in results:
         assert result.subject is not None
-        if Path(result.path).suffix not in SUFFIXES:
+        if not result.is_file:
             continue
         try:
             text = with_schedule(measurements.sources[result.path], result.schedule, result.path)
         except OpgenError as error:
             result.problems += error.diagnostics
             continue
-        place = folder / f"{text_hash(result.path, text)[:24]}.yaml"
+        place = folder / f"{text_hash(result.path, text)}.yaml"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(text.encode("utf-8"))
         measurements.sources[str(place)] = text
@@ -193,7 +175,7 @@ def _confirm(
                 tasks.append(Task(CONFIRM, {**arguments, "spec": str(place)}))
     answers = iter(measurements.run(tasks, "confirming"))
     for result in results:
-        if result.problems or Path(result.path).suffix not in SUFFIXES:
+        if result.problems or not result.is_file:
             continue
         for win in result.wins:
             expected = win.trial if win.claimed else win.tried.default
@@ -218,17 +200,16 @@ def _other_time(path: str, label: str, expected: float | None, found: float) -> 
 
 
 def _write(result: Tuned, text: str) -> None:
-    if Path(result.path).suffix not in SUFFIXES:
-        if result.schedule:
-            result.problems.append(
-                Diagnostic(
-                    "OPG384",
-                    "the schedule cannot be written into a Python function",
-                    Location(result.path),
-                    "an op of a function has no schedule yet",
-                    "write the spec as YAML: `opgen new` puts it into specs/",
-                )
+    if not result.is_file:
+        result.problems.append(
+            Diagnostic(
+                "OPG384",
+                "the schedule cannot be written into a Python function",
+                Location(result.path),
+                "an op of a function has no schedule yet",
+                "write the spec as YAML: `opgen new` puts it into specs/",
             )
+        )
         return
     try:
         write_schedule(Path(result.path), result.schedule, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,9 +38,10 @@ class Trial:
     @property
     def mean_us(self) -> float:
         """The geometric mean over the calls; infinite where one failed."""
-        if not self.times or any(t is None or t <= 0 for t in self.times):
+        times = [t for t in self.times if t is not None and t > 0]
+        if not times or len(times) < len(self.times):
             return math.inf
-        return math.exp(sum(math.log(t) for t in self.times if t) / len(self.times))
+        return statistics.geometric_mean(times)
 
 
 @dataclass

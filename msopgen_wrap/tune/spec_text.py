@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +11,9 @@ from pathlib import Path
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.loader import parse_spec
-from msopgen_wrap.spec.schedule_conditions import conditions_text
 from msopgen_wrap.spec.schedule_entries import ScheduleEntry
 from msopgen_wrap.spec.yaml_nodes import Mapping, parse_yaml
+from msopgen_wrap.whole_files import whole_file
 
 Rows = Sequence[tuple[ScheduleEntry, str]]
 _KEY = "schedule"
@@ -30,7 +28,7 @@ def schedule_lines(entries: Rows) -> list[str]:
     lines = [f"{_KEY}:"]
     for entry, remark in entries:
         lines += [f"  # {remark}"] if remark else []
-        own = [f"when: {conditions_text(entry.when)}"] if entry.when else []
+        own = [f"when: {entry.when_text()}"] if entry.when else []
         own += [f"{name}: {value}" for name, value in entry.knobs().items()]
         lines += [f"  {'-' if number == 0 else ' '} {row}" for number, row in enumerate(own)]
     return lines
@@ -108,18 +106,10 @@ def write_schedule(path: Path, entries: Rows, expected: str) -> None:
     if changed == text:
         return
     target = Path(os.path.realpath(path))
-    name = ""
     try:
-        mode = target.stat().st_mode & 0o777
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(changed.encode("utf-8"))
-        Path(name).chmod(mode)
-        Path(name).replace(target)
+        with whole_file(target, target.stat().st_mode & 0o777) as file:
+            file.write(changed)
     except OSError as error:
-        if name:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
         raise _unwritable(str(path), error.strerror or str(error), entries) from error
 
 

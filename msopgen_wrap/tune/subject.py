@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.graph.kept_tensors import frozen_shapes, shape_text
+from msopgen_wrap.spec.given_shapes import MissingShape, completed_shapes, given_shape
 from msopgen_wrap.spec.loader import load_specs
 from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.python_file import python_target
+from msopgen_wrap.spec.shapes import tensor_shapes
 
 # Sizes that are tuned where the user gives none: the largest ones of the test grid.
 DEFAULT_SIZES = 2
@@ -130,7 +134,29 @@ def chosen_spec(path: str) -> OpSpec:
     Raises:
         OpgenError: the spec has errors.
     """
+    return _loaded(path, spec_source(path))
+
+
+@functools.lru_cache(maxsize=4)
+def _loaded(path: str, source: str) -> OpSpec:
+    """Return the op of a spec with this text: a worker measures one spec many times."""
     return load_specs([path])[0]
+
+
+def spec_source(path: str) -> str:
+    """Return the text that a spec is written in.
+
+    Raises:
+        OpgenError: OPG001, the file cannot be read.
+    """
+    target = python_target(path)
+    name = Path(path) if target is None else Path(target[0])
+    try:
+        return name.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        problem = Diagnostic("OPG001", f"cannot read the spec: {reason}", Location(path))
+        raise OpgenError(problem) from error
 
 
 def _nothing(spec: OpSpec, why: str) -> Diagnostic:
@@ -145,6 +171,7 @@ def _nothing(spec: OpSpec, why: str) -> Diagnostic:
 
 def _given_calls(spec: OpSpec, arguments: dict[str, Any]) -> list[Call]:
     """Return the calls of the shapes that the user gave, for every dtype that is wanted."""
+    from msopgen_wrap.graph.kept_tensors import frozen_shapes
     from msopgen_wrap.graph.sample import sample_attrs
     from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes
 
@@ -180,41 +207,22 @@ def _parsed(spec: OpSpec, text: str) -> dict[str, Any]:
     Raises:
         ValueError: the text names no input, or has no shape for it.
     """
-    from msopgen_wrap.spec.shapes import ShapeError, evaluate
-
     params = {p.name: p for p in spec.inputs}
     shapes: dict[str, Any] = {}
     for part in text.split():
         name, mark, body = part.partition("=")
         if not mark or name not in params:
             raise ValueError(f"'{name}' is no input; inputs: {', '.join(params)}")
-        rows = [_dims(one) for one in body.split(";")]
-        shapes[name] = rows if params[name].kind is ParamKind.DYNAMIC else rows[0]
+        try:
+            shapes[name] = given_shape(params[name], body)
+        except ValueError as error:
+            raise ValueError(f"'{body}' is no shape: {error}") from None
     if not shapes:
         raise ValueError("it gives no shape")
-    first = next(iter(shapes.values()))
-    attrs = {a.name: a.default for a in spec.attrs if not a.required}
-    for param in spec.inputs:
-        if param.name in shapes:
-            continue
-        if param.kind is ParamKind.OPTIONAL:
-            shapes[param.name] = None
-            continue
-        try:
-            shapes[param.name] = evaluate(param.shape, shapes, attrs) if param.shape else first
-        except (ShapeError, KeyError) as error:
-            raise ValueError(f"the shape of '{param.name}' is needed, too: {error}") from error
-    return shapes
-
-
-def _dims(text: str) -> tuple[int, ...]:
     try:
-        dims = tuple(int(p) for p in text.strip("[]").split(",") if p.strip())
-    except ValueError:
-        raise ValueError(f"'{text}' is no shape: dimensions are integers, e.g. 4,1024") from None
-    if any(d < 0 for d in dims) or len(dims) > 8:
-        raise ValueError(f"'{text}': at most 8 dimensions, none negative")
-    return dims
+        return completed_shapes(spec, shapes)
+    except MissingShape as error:
+        raise ValueError(f"the shape of '{error.name}' is needed, too: {error}") from error
 
 
 def _combos(spec: OpSpec, dtype: str) -> list[int]:
@@ -252,19 +260,16 @@ def _largest_calls(spec: OpSpec, dtype: str) -> list[Call]:
 
 
 def _label(spec: OpSpec, combo: int, shapes: dict[str, Any]) -> str:
+    from msopgen_wrap.graph.kept_tensors import shape_text
+
     own = " ".join(f"{k}={shape_text(v)}" for k, v in shapes.items() if v is not None)
     return f"{','.join(dict.fromkeys(p.dtypes[combo] for p in spec.inputs))} {own}"
 
 
 def _elements(shapes: dict[str, Any]) -> int:
-    return max((math.prod(one) for shape in shapes.values() for one in _each(shape)), default=0)
-
-
-def _each(shape: Any) -> list[Any]:
-    if shape is None:
-        return []
-    nested = bool(shape) and isinstance(shape[0], (tuple, list))
-    return list(shape) if nested else [shape]
+    return max(
+        (math.prod(one) for shape in shapes.values() for one in tensor_shapes(shape)), default=0
+    )
 
 
 def _last_input(spec: OpSpec, calls: list[Call]) -> str:

@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from msopgen_wrap.profile.launch_profile import MODEL_ERROR
 from msopgen_wrap.spec.schedule_entries import LARGEST, Condition, ScheduleEntry, SizeBound
 from msopgen_wrap.tune.candidates import key
 from msopgen_wrap.tune.search import Trial, Tried
 from msopgen_wrap.tune.subject import Subject
 
-#: The mean error of the model on kernels that it was not fitted to; a smaller gain may be none.
-MODEL_ERROR = 0.10
 # Schedules that are closer than this are the same for the model: one that asks for less wins.
 _ALIKE = 1.02
 # How far beyond the largest and the smallest size that was tried a schedule is asked for.

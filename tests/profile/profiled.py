@@ -13,6 +13,8 @@ import numpy as np
 from emulation.launcher import Kernel
 
 from msopgen_wrap.build.emulation import compile_kernel
+from msopgen_wrap.profile.event_table import events_at
+from msopgen_wrap.run.op_abi import ProfileOptions, declare
 
 KERNELS = Path(__file__).parent / "kernels"
 TILE = 4096  # floats, kTile of timeline.cpp
@@ -20,70 +22,32 @@ SOC = "ascend910b1"
 CYCLE = 1 / 1850  # us
 
 
-class Options(ctypes.Structure):
-    """OpgenProfileOptions."""
-
-    _fields_ = (
-        ("l2", ctypes.c_int32),
-        ("ablation", ctypes.c_int32),
-        ("max_events", ctypes.c_uint64),
-        ("max_records", ctypes.c_uint64),
-        ("parameters", ctypes.c_char_p),
-    )
-
-
-class Event(ctypes.Structure):
-    """OpgenProfileEvent."""
-
-    _fields_ = (
-        ("start", ctypes.c_double),
-        ("end", ctypes.c_double),
-        ("bytes", ctypes.c_uint64),
-        ("core", ctypes.c_uint32),
-        ("line", ctypes.c_uint32),
-        ("file", ctypes.c_uint32),
-        ("came_from", ctypes.c_uint32),
-        ("api", ctypes.c_uint16),
-        ("pipe", ctypes.c_uint8),
-        ("kind", ctypes.c_uint8),
-    )
-
-
 @functools.cache
 def timeline() -> Kernel:
     """Return the kernels of ``timeline.cpp``."""
     kernel = Kernel(compile_kernel(KERNELS / "timeline.cpp"))
+    declare(kernel.emulation)
     return kernel
-
-
-def function(name: str, result: Any = None) -> Any:
-    """Return a function of the emulation library of its own.
-
-    Attributes of the library are shared: others declare the types of arguments by structures of
-    theirs.
-    """
-    found = timeline().emulation[name]
-    found.restype = result
-    return found
 
 
 def options(**given: Any) -> None:
     """Set options of the replay; without any: the defaults."""
     if isinstance(given.get("parameters"), Path):
         given["parameters"] = str(given["parameters"]).encode()
-    function("opgen_profile_options")(ctypes.byref(Options(**given)) if given else None)
+    emulation = timeline().emulation
+    emulation.opgen_profile_options(ctypes.byref(ProfileOptions(**given)) if given else None)
 
 
 def last() -> dict[str, Any]:
     """Return the profile of the last launch."""
-    return json.loads(function("opgen_profile_json", ctypes.c_char_p)())
+    return json.loads(timeline().emulation.opgen_profile_json())
 
 
-def events() -> list[Event]:
+def events() -> Any:
     """Return copies of the events of the last launch."""
-    first = ctypes.POINTER(Event)()
-    count = function("opgen_profile_events", ctypes.c_uint64)(ctypes.byref(first))
-    return [Event.from_buffer_copy(first[i]) for i in range(count)]
+    first = ctypes.c_void_p()
+    count = timeline().emulation.opgen_profile_events(ctypes.byref(first))
+    return events_at(first.value, count).view(np.recarray)
 
 
 def aligned(count: int) -> np.ndarray:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from msopgen_wrap.spec.loader import parse_spec
-from msopgen_wrap.spec.schedule_conditions import conditions_text
 from msopgen_wrap.spec.schedule_entries import ScheduleEntry, SizeBound
 
 SPEC = """
@@ -58,7 +57,7 @@ def test_one_entry():
 )
 def test_conditions(written, meant):
     spec = read(f"schedule:\n  - when: {written}\n    cores: 4\n  - tile: 256\n").spec
-    assert conditions_text(spec.schedule[0].when) == meant
+    assert spec.schedule[0].when_text() == meant
     again = read(f"schedule:\n  - when: {meant}\n    cores: 4\n  - tile: 256\n").spec
     assert again.schedule == spec.schedule
 
