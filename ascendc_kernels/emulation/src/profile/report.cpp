@@ -5,25 +5,16 @@
 #include <cmath>
 #include <cstdio>
 
+#include "core/json_text.h"
+
 namespace ascendc_emu {
 namespace profile {
 namespace {
 
 std::string Quoted(const std::string& text) {
-    std::string out = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') {
-            out += '\\';
-            out += c;
-        } else if (static_cast<unsigned char>(c) < 0x20) {
-            char code[8];
-            std::snprintf(code, sizeof(code), "\\u%04x", static_cast<unsigned>(c));
-            out += code;
-        } else {
-            out += c;
-        }
-    }
-    return out + "\"";
+    std::string out;
+    AppendQuoted(&out, text);
+    return out;
 }
 
 std::string Number(double value) {

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "ascendc_emu/sanitizer.h"
+#include "core/json_text.h"
 
 namespace ascendc_emu {
 namespace sanitizer {
@@ -16,33 +17,6 @@ namespace {
 
 std::mutex g_mutex;
 
-void Quote(std::string* out, const std::string& text) {
-    out->push_back('"');
-    for (unsigned char c : text) {
-        switch (c) {
-            case '"':
-                *out += "\\\"";
-                break;
-            case '\\':
-                *out += "\\\\";
-                break;
-            case '\n':
-                *out += "\\n";
-                break;
-            case '\t':
-                *out += "\\t";
-                break;
-            default:
-                if (c < 0x20) {
-                    *out += Format("\\u%04x", c);
-                } else {
-                    out->push_back(static_cast<char>(c));
-                }
-        }
-    }
-    out->push_back('"');
-}
-
 // Writes "key": value pairs of one JSON object.
 class Object {
  public:
@@ -50,7 +24,7 @@ class Object {
     ~Object() { *out_ += '}'; }
     void Text(const char* key, const std::string& value) {
         Key(key);
-        Quote(out_, value);
+        AppendQuoted(out_, value);
     }
     void Number(const char* key, int64_t value) {
         Key(key);
@@ -59,7 +33,7 @@ class Object {
     std::string* Key(const char* key) {
         if (!first_) *out_ += ", ";
         first_ = false;
-        Quote(out_, key);
+        AppendQuoted(out_, key);
         *out_ += ": ";
         return out_;
     }
