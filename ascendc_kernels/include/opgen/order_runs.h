@@ -108,10 +108,11 @@ class RowNans {
  private:
     static constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
     static constexpr uint32_t kSlots = 128;
+    static constexpr uint64_t kNoRow = ~static_cast<uint64_t>(0);
 
     RunSpace space_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> buffer_;
-    uint64_t row_ = ~static_cast<uint64_t>(0);
+    uint64_t row_ = kNoRow;
     uint32_t count_ = 0;
 };
 
