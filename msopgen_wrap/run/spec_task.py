@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
-from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.engines import Engine, Task
+from msopgen_wrap.diagnostics import Diagnostic, Location
+from msopgen_wrap.engines import Engine, Outcome, Task
 from msopgen_wrap.run.results import CaseResult, OpResult, TestReport
-from msopgen_wrap.run.session import diagnostic_of, run_tests
+from msopgen_wrap.run.session import run_tests
 from msopgen_wrap.run.worker import Job
 
 _FUNCTION = "msopgen_wrap.run.spec_task:test_specs"
@@ -22,23 +23,20 @@ def run_in_engine(
 ) -> TestReport:
     """Run jobs, those of several specs spec by spec, and return the results in their order.
 
-    Raises:
-        OpgenError: specs themselves are bad, or could not be tested; every one of them is named.
+    A spec that cannot be tested, or whose worker died again and again, is a failed op with the
+    reason; the results of the others are there all the same.
     """
     single = [one for job in jobs for one in _single(job)]
     tasks = [Task(_FUNCTION, {"job": asdict(job)}) for job in single]
     found: dict[int, list[OpResult]] = {}
-    problems = []
     for outcome in engine.run(tasks):
-        if outcome.failure:
-            problems += [diagnostic_of(d) for d in outcome.diagnostics]
-            if not outcome.diagnostics:
-                problems.append(_lost(single[outcome.index], outcome.failure))
-        else:
-            found[outcome.index] = [_op_result(row) for row in outcome.value]
-        progress(len(found) + len(problems), len(tasks))
-    if problems:
-        raise OpgenError(problems)
+        job = single[outcome.index]
+        found[outcome.index] = (
+            [_untested(job, outcome)]
+            if outcome.failure
+            else [_op_result(row) for row in outcome.value]
+        )
+        progress(len(found), len(tasks))
     return TestReport(ops=[op for index in sorted(found) for op in found[index]])
 
 
@@ -49,16 +47,17 @@ def _single(job: Job) -> list[Job]:
     return [replace(job, specs=(spec,)) for spec in job.specs]
 
 
-def _lost(job: Job, failure: str) -> Any:
-    from msopgen_wrap.diagnostics import Diagnostic, Location
-
-    return Diagnostic(
+def _untested(job: Job, outcome: Outcome) -> OpResult:
+    """Return the result of a job that ended without one."""
+    source = job.specs[0] if job.specs else str(job.project)
+    lost = Diagnostic(
         "OPG900",
-        f"the tests of {job.specs[0] if job.specs else job.project} did not end",
-        Location(job.specs[0] if job.specs else ""),
-        failure,
+        f"the tests of {source} did not end",
+        Location(source),
+        outcome.failure,
         "run it alone, without --engine and -j",
     )
+    return OpResult(Path(source).stem, source, diagnostics=outcome.diagnostics or [lost.as_dict()])
 
 
 def test_specs(arguments: dict[str, Any]) -> list[dict[str, Any]]:
