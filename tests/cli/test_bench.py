@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 import json
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 import torch
 
 from msopgen_wrap.bench import memory
+from msopgen_wrap.bench.device_time import DeviceTime
 from msopgen_wrap.bench.plot import size_text, time_text, times_svg
 from msopgen_wrap.bench.timing import arguments, crossover, parse_sizes
 from msopgen_wrap.cli.app import run
-from msopgen_wrap.cli.bench_command import parse_peers
+from msopgen_wrap.cli.bench_command import _device_lines, parse_peers
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_spec
@@ -116,6 +118,17 @@ def test_peak_memory_counts_what_a_call_allocates():
     assert memory.peak_bytes(lambda: x.view(2, -1)) < 2**20
 
 
+def test_lines_on_modelled_times():
+    device = DeviceTime(5.0, 4.0, 6.0, "Ascend910B3", validated=True)
+    assert _device_lines([device]) == [
+        "modelled us: a call on Ascend910B3 by the model of `opgen profile`, with launch"
+    ]
+    refused = "OPG591 too large"
+    lines = _device_lines([replace(device, validated=False), refused, refused])
+    assert lines[0].endswith("not validated")
+    assert lines[1:] == [f"no modelled time: {refused}"]
+
+
 @pytest.mark.slow
 def test_figures(capfd, tmp_path):
     spec = str(LIBRARY / "elementwise" / "fused_add_relu.yaml")
@@ -126,6 +139,9 @@ def test_figures(capfd, tmp_path):
     assert [r["elements"] for r in found["rows"]] == [64, 2**20]
     assert all(r[k] > 0 for r in found["rows"] for k in ("op", "torch", "cpp"))
     assert set(found["faster_from"]) == {"torch", "cpp"}
+    small, large = (row["modelled_device"] for row in found["rows"])
+    assert small["soc"] == "Ascend910B3" and 0 < small["low"] < small["microseconds"]
+    assert small["microseconds"] < large["microseconds"] < large["high"]
     if memory.return_blocks_at_once():
         peaks = found["rows"][1]["peak_bytes"]
         assert peaks["torch"] >= 2 * 2**20 * 2 * 0.8  # the sum, then its relu
