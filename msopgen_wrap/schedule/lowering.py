@@ -35,6 +35,7 @@ from msopgen_wrap.schedule.program import (
     share_common,
 )
 from msopgen_wrap.schedule.size_reading import SizeReader
+from msopgen_wrap.schedule.unit_axes import sizes_of, steps_of_ones
 from msopgen_wrap.schedule.views import (
     PLACE,
     SQUEEZED,
@@ -214,6 +215,11 @@ class Lowerer(SizeReader):
             sizes = [self.scalar_expr(s) for s in node.args[1]]  # type: ignore[union-attr]
             step = self._step_to(node, sizes)
             return replace(value, rank=len(sizes), steps=(*value.steps, step))
+        if isinstance(value, View) and self._has_fixed_ranks():
+            steps = steps_of_ones(sizes_of(source), sizes_of(node))
+            if steps is not None:
+                value = value.with_leading()
+                return replace(value, rank=len(sizes_of(node)), steps=(*value.steps, *steps))
         if isinstance(value, Reshaped):
             return value
         rank = len(source.meta["val"].shape)
@@ -224,8 +230,7 @@ class Lowerer(SizeReader):
 
         Where all ranks are fixed every size is said: of an empty tensor none follows from the rest.
         """
-        given = [p for p in self.spec.inputs if p.shape is None and p.site is None]
-        if any(p.min_rank < p.max_rank for p in given):
+        if not self._has_fixed_ranks():
             return reshape_step(sizes)
         known = [
             self._size_of(node, axis) if size == Const(-1) else size
@@ -233,6 +238,10 @@ class Lowerer(SizeReader):
         ]
         every = tuple(size for size in known if size is not None)
         return Step("reshape", shape=every) if len(every) == len(known) else reshape_step(sizes)
+
+    def _has_fixed_ranks(self) -> bool:
+        given = [p for p in self.spec.inputs if p.shape is None and p.site is None]
+        return all(p.min_rank == p.max_rank for p in given)
 
     def _output_value(self, name: str, result: Any) -> Any:
         """Return what an output stores; where it is reshaped, note the shape it is stored in."""

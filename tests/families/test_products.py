@@ -189,6 +189,22 @@ PASSES = {
         ),
         [("contract", "mm1"), ("elementwise", "z")],
     ),
+    "products with moved axes between them": (
+        Case(
+            "torch.einsum('bhc,ht->btc', F.gelu(torch.einsum('btc,ht->bhc', x, y)), y)",
+            (3, 2),
+            "[x[0], x[1], x[2]]",
+            [((2, 20, 33), (50, 20)), ((3, 1, 7), (1, 1))],
+        ),
+        [
+            ("elementwise", "value1"),
+            ("contract", "bmm1"),
+            ("elementwise", "value2"),
+            ("elementwise", "value3"),
+            ("contract", "bmm2"),
+            ("elementwise", "z"),
+        ],
+    ),
     "attention with a function of its scores": (
         Case(
             "torch.softmax(torch.tanh(x @ y.mT), -1) @ y",

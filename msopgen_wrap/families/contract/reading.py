@@ -16,6 +16,7 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, reshape_step
+from msopgen_wrap.schedule.unit_axes import is_one, sizes_of, steps_of_ones
 from msopgen_wrap.schedule.views import Span, Step, View
 from msopgen_wrap.torch_import import torch
 
@@ -127,9 +128,9 @@ class ProductLowerer(Lowerer):
         if isinstance(value, View) and target in _CASTS | IDENTITY:
             return value
         if isinstance(value, View) and target in RESHAPES:
-            steps = _steps_of_ones(_sizes(source), _sizes(node))
+            steps = steps_of_ones(sizes_of(source), sizes_of(node))
             if steps is not None:
-                rank = len(_sizes(node))
+                rank = len(sizes_of(node))
                 return replace(value, rank=rank, steps=(*value.steps, *steps), leading=0)
             if _joined(node) is not None:
                 return None  # its operand is read before the axes are joined
@@ -217,6 +218,8 @@ class ProductLowerer(Lowerer):
                 view = replace(view, steps=(*view.steps, Step("permute", axes=inverse)))
             elif target in RESHAPES:
                 steps, split = self._undone(node, value)
+                if view.rearranged and any(step.op == "reshape" for step in steps):
+                    raise self.more(node)  # axes that lie apart in the output cannot be joined
                 view = replace(view, steps=(*view.steps, *steps))
             node = source
         temporary = own.site is not None
@@ -246,13 +249,13 @@ class ProductLowerer(Lowerer):
         The second value says that it is the product, with the joined axes apart.
         """
         source: Any = node.args[0]
-        before, after = _sizes(source), _sizes(node)
+        before, after = sizes_of(source), sizes_of(node)
         if source is value.node:
             wanted = [*(getattr(s, "node", s) for s in value.sizes), *before[1:]]
-            steps = _steps_of_ones(after, wanted)
+            steps = steps_of_ones(after, wanted)
             if steps is not None:
                 return steps, True
-        steps = _steps_of_ones(after, before)
+        steps = steps_of_ones(after, before)
         if steps is None:
             sizes = [self._known_size(source, axis) for axis in range(len(before))]
             steps = [reshape_step(sizes)]
@@ -301,10 +304,6 @@ def _transposes(node: Any) -> bool:
     )
 
 
-def _sizes(node: Any) -> list[Any]:
-    return [getattr(size, "node", size) for size in node.meta["val"].shape]
-
-
 def _same(first: Any, second: Any) -> bool:
     return same_size(getattr(first, "node", first), getattr(second, "node", second))
 
@@ -316,36 +315,6 @@ def _behind(node: Any) -> Any:
     return node
 
 
-def _is_one(size: Any) -> bool:
-    """Whether a size is 1 in every call."""
-    return isinstance(size, int) and size == 1
-
-
-def _steps_of_ones(before: list[Any], after: list[Any]) -> list[Step] | None:
-    """Return the steps of a reshape that adds or drops axes of size 1 alone; None for others."""
-    dropped, added, j = [], [], 0
-    for i, size in enumerate(before):
-        while j < len(after) and not same_size(size, after[j]) and _is_one(after[j]):
-            added.append(j)
-            j += 1
-        if j < len(after) and same_size(size, after[j]):
-            j += 1
-        elif _is_one(size):
-            dropped.append(i - len(before))
-        else:
-            return None
-    added += [k for k in range(j, len(after)) if _is_one(after[k])]
-    if len(before) - len(dropped) + len(added) != len(after):
-        return None
-    # Axes count from the end, where those that are dropped later still stand.
-    steps = [Step("squeeze", axis) for axis in dropped]
-    left = len(before) - len(dropped)
-    for k in added:
-        left += 1
-        steps.append(Step("unsqueeze", k - left))
-    return steps
-
-
 def _joined(node: Node) -> tuple[list[Step], list[Any]] | None:
     """Return what a reshape joins to the first axis of an operand; None where it does otherwise.
 
@@ -354,12 +323,12 @@ def _joined(node: Node) -> tuple[list[Step], list[Any]] | None:
         behind them. In front of ``bmm`` these are matrices, of ``mm`` the rows of the left one.
     """
     source: Any = node.args[0]
-    before, after = list(source.meta["val"].shape), _sizes(node)
+    before, after = list(source.meta["val"].shape), sizes_of(node)
     kept = len(after) - 1
     users = [user for user in node.users if target_name(user) not in IDENTITY]
     if not _only_multiplied(node) or (kept == 1 and any(u.args[0] is not node for u in users)):
         return None
-    ones = [i - len(before) for i, size in enumerate(before) if _is_one(size)]
+    ones = [i - len(before) for i, size in enumerate(before) if is_one(size)]
     for dropped in ([], ones):
         sizes = [s for i, s in enumerate(before, -len(before)) if i not in dropped]
         matches = len(sizes) >= kept + 1 and all(map(_same, sizes[-kept:], after[-kept:]))
@@ -379,7 +348,7 @@ def _only_multiplied(node: Node) -> bool:
 def _spreads(node: Node) -> bool:
     """Whether an expand repeats rows or columns of a matrix."""
     source: Any = node.args[0]
-    before, after = _sizes(source)[-2:], _sizes(node)[-2:]
+    before, after = sizes_of(source)[-2:], sizes_of(node)[-2:]
     return len(before) < 2 or not all(map(same_size, before, after))
 
 

@@ -37,6 +37,7 @@ from msopgen_wrap.schedule.calls import (
 )
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
+from msopgen_wrap.schedule.unit_axes import sizes_of, steps_of_ones
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -185,7 +186,8 @@ class Phases:
     def _before_view(self, traced: TracedGraph) -> bool:
         """Plan the value that the first view moves which is not taken of an input.
 
-        An input whose repeated elements are to lie one behind the other is written so.
+        An input whose repeated elements are to lie one behind the other is written so, and one
+        whose axes change places before they are joined or taken apart.
         """
         for node in traced.graph.nodes:
             moves = target_name(node) in (VIEW_OPS | RESHAPES) - AXES_OF_ONE
@@ -195,6 +197,8 @@ class Phases:
                 return self._write(node.args[0])
             if target_name(node) in RESHAPES and is_expanded(node.args[0]):
                 return self._write(node)
+            if target_name(node) in RESHAPES and _is_moved(node.args[0]) and _joins(node):
+                return self._write(node.args[0])
         return False
 
     def _before_reduction(self, traced: TracedGraph) -> bool:
@@ -345,6 +349,20 @@ def _is_given(node: Any) -> bool:
             return False
         node = node.args[0]
     return not isinstance(node, Node) or node.op in ("placeholder", "get_attr")
+
+
+def _is_moved(node: Any) -> bool:
+    """Whether a value is views of a placeholder of which one is more than a reshape."""
+    while isinstance(node, Node) and node.op == "call_function":
+        if target_name(node) in VIEW_OPS - AXES_OF_ONE:
+            return True
+        node = node.args[0]
+    return False
+
+
+def _joins(reshape: Node) -> bool:
+    """Whether a reshape does more than to add and drop axes of size 1."""
+    return steps_of_ones(sizes_of(reshape.args[0]), sizes_of(reshape)) is None
 
 
 def _is_input(node: Node) -> bool:
