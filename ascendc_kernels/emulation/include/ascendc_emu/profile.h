@@ -28,14 +28,15 @@ typedef enum OpgenProfileEventKind {
 // Something that a pipe of a core does. Times are modelled nanoseconds from the launch.
 typedef struct OpgenProfileEvent {
     double start_ns, end_ns;
-    uint64_t bytes;  // that the instruction moves or works on; 0: none
-    uint32_t core;   // as "core" of the JSON
-    uint32_t line;   // of the kernel's source; 0: not known
-    uint32_t file;   // index in "files" of the JSON
-    uint32_t from;   // index of the event it waited for; OPGEN_PROFILE_NO_EVENT: none
-    uint16_t api;    // index in "apis" of the JSON
-    uint8_t pipe;    // pipe_t
-    uint8_t kind;    // OpgenProfileEventKind
+    uint64_t bytes;     // that the instruction moves or works on; 0: none
+    uint32_t core;      // as "core" of the JSON
+    uint32_t line;      // of the kernel's source; 0: not known
+    uint32_t file;      // index in "files" of the JSON
+    uint32_t from;      // index of the event it waited for; OPGEN_PROFILE_NO_EVENT: none
+    uint16_t api;       // index in "apis" of the JSON
+    uint8_t pipe;       // pipe_t
+    uint8_t kind;       // OpgenProfileEventKind
+    uint32_t operands;  // index in "operands" of the JSON; 0: none
 } OpgenProfileEvent;
 
 typedef struct OpgenProfileOptions {
