@@ -72,7 +72,7 @@ def validity(profile: LaunchProfile) -> list[str]:
     if profile.sampled:
         row = profile.sampled
         lines.append(
-            f"sampled: {row['run']} of {row['of']} blocks were run, the others taken to be like "
+            f"sampled: {row['kept']} of {row['of']} records were kept, the others taken to be like "
             f"them; that adds an error of about {100 * float(row['error']):.1f}%"
         )
     if profile.incomplete:

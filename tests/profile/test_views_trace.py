@@ -129,6 +129,14 @@ def test_names_of_any_kind_stay_json(tmp_path: Path, name: str) -> None:
     assert {e["name"] for e in data["traceEvents"]} >= {name, f"stalled before {name}"}
 
 
+def test_arguments_are_source_operands_and_bytes(tmp_path: Path) -> None:
+    data = trace(tmp_path, sample_events())
+    found = [e["args"] for e in data["traceEvents"] if e["ph"] == "X" and e["name"] == "Add"]
+    assert found[0] == {"source": "add.asc:12", "operands": "dst: half UB+0x0, 64 B", "bytes": 8192}
+    copies = [e["args"] for e in data["traceEvents"] if e["ph"] == "X" and e["name"] == "DataCopy"]
+    assert copies[0] == {"source": "add.asc:10", "bytes": 4096}
+
+
 def test_a_launch_without_events_is_a_slice(tmp_path: Path) -> None:
     data = trace(tmp_path, np.empty(0, EVENT))
     assert problems(data) == []
@@ -138,13 +146,21 @@ def test_a_launch_without_events_is_a_slice(tmp_path: Path) -> None:
 def test_a_stall_nests_in_the_wait_that_it_is(tmp_path: Path) -> None:
     row = (4096, 0, 10, 0, NONE)
     events = [
-        (0.0, 100.0, *row, 0, 4, 3),  # waits for a flag, and stalls from 20 on
-        (20.0, 100.0, *row, 0, 4, 1),
-        (100.0, 180.0, *row, 0, 4, 0),
-        (120.0, 200.0, *row, 0, 4, 0),  # a copy that overlaps another one has a thread of its own
-        (150.0, 210.0, *row, 0, 4, 3),
-        (160.0, 190.0, *row, 0, 4, 1),
-        (180.0, 205.0, *row, 0, 4, 1),  # overlaps the stall before it
+        (0.0, 100.0, *row, 0, 4, 3, 0),  # waits for a flag, and stalls from 20 on
+        (20.0, 100.0, *row, 0, 4, 1, 0),
+        (100.0, 180.0, *row, 0, 4, 0, 0),
+        (
+            120.0,
+            200.0,
+            *row,
+            0,
+            4,
+            0,
+            0,
+        ),  # a copy that overlaps one has a thread of its own
+        (150.0, 210.0, *row, 0, 4, 3, 0),
+        (160.0, 190.0, *row, 0, 4, 1, 0),
+        (180.0, 205.0, *row, 0, 4, 1, 0),  # overlaps the stall before it
     ]
     data = trace(tmp_path, np.array(events, EVENT))
     assert problems(data) == []

@@ -43,7 +43,8 @@ typedef struct OpgenProfileOptions {
     int32_t l2;              // 0: OPGEN_PROFILE_L2, else cold; 1: cold; 2: warm
     int32_t ablation;        // 0: of launches that replay fast enough; 1: always; 2: never
     uint64_t max_events;     // that opgen_profile_events() keeps; 0: 8 million
-    uint64_t max_records;    // that a launch may store, 40 bytes each; 0: 24 million
+    uint64_t max_records;    // that a launch may store, 40 bytes each; one with more is sampled; 0:
+                             // OPGEN_PROFILE_MAX_RECORDS, else 24 million
     const char* parameters;  // file that replaces profile_parameters.csv; NULL:
                              // OPGEN_PROFILE_PARAMETERS, else the built-in one
 } OpgenProfileOptions;

@@ -279,8 +279,9 @@ std::string ProfileJson(const Profile& profile) {
         const double time = r.launch + r.kernel;
         object.Key("time_us") += Us(time);
         // What is not known of a sample comes on top of what is not known of the model.
-        object.Key("time_low_us") += Us(std::min(profile.lowNs, time) - r.sampleError);
-        object.Key("time_high_us") += Us(std::max(profile.highNs, time) + r.sampleError);
+        const double unknown = profile.lowNs < profile.highNs ? r.sampleError : 0;
+        object.Key("time_low_us") += Us(std::min(profile.lowNs, time) - unknown);
+        object.Key("time_high_us") += Us(std::max(profile.highNs, time) + unknown);
         object.Key("launch_us") += Us(r.launch);
         object.Key("kernel_us") += Us(r.kernel);
         object.Key("clock_mhz") += Number(profile.parameters.clock);
