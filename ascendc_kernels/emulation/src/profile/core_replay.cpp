@@ -121,8 +121,14 @@ void CoreReplay::SetSlot(uint32_t slot, double time, uint32_t event) {
     if (!slotEvents_.empty()) slotEvents_[slot] = event;
 }
 
+uint32_t CoreReplay::SlotEvent(const Step& step) const {
+    const bool known = step.sync.slot < slotEvents_.size();
+    return known ? slotEvents_[step.sync.slot] : OPGEN_PROFILE_NO_EVENT;
+}
+
 double CoreReplay::SlotTime(const Step& step) const {
     if (!s_.options.effects.bufferWaits && (step.flags & kBackward) != 0) return 0;
+    if (step.sync.slot == kPassedSlot) return 0;
     const double set = slots_[step.sync.slot];
     return set == kUnknown && step.sync.slot < passed_ ? 0 : set;
 }
@@ -204,7 +210,7 @@ bool CoreReplay::StepScalar() {
             const double set = SlotTime(step);
             if (set == kUnknown) return false;
             until = std::max(until, set + s_.p.scalar_flag * s_.cycle);
-            if (!slotEvents_.empty()) cause = slotEvents_[step.sync.slot];
+            cause = SlotEvent(step);
             break;
         }
         case StepKind::kBarrierAll:
@@ -427,8 +433,7 @@ bool CoreReplay::StepPipe(uint8_t number) {
             const bool scalar = step.detail >> 4 == kScalarPipe;
             const double latency = scalar ? s_.p.scalar_flag : s_.p.flag_latency;
             const double until = std::max(ready, set + latency * s_.cycle);
-            const uint32_t cause =
-                slotEvents_.empty() ? OPGEN_PROFILE_NO_EVENT : slotEvents_[step.sync.slot];
+            const uint32_t cause = SlotEvent(step);
             Stall(number, step, idle, until, cause);
             Event(number, OPGEN_PROFILE_WAIT_FLAG, step, ready, until, 0, cause);
             pipe.free = until;

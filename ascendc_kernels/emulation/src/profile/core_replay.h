@@ -129,6 +129,7 @@ class CoreReplay {
                    uint64_t bytes, uint32_t cause = OPGEN_PROFILE_NO_EVENT);
     void SetSlot(uint32_t slot, double time, uint32_t event);
     double SlotTime(const Step& step) const;
+    uint32_t SlotEvent(const Step& step) const;
 
     Shared& s_;
     const CoreTrace& trace_;

@@ -296,7 +296,6 @@ void Recorder::OnSync(Core& core, const SyncEvent& e) {
                 fifo.slots.clear();
                 fifo.head = 0;
             }
-            if (slot == kPassedSlot) return;
             Step* const step = AddWait(state, e.dst, slot, WaitFor::kEvent, e.src, e.loc);
             if (step != nullptr) {
                 step->id = static_cast<uint16_t>(e.id);
@@ -412,7 +411,6 @@ void Recorder::OnBuffer(Core& core, const BufferEvent& e) {
     const Pipe waiter = filling ? e.consumer : e.producer;
     // Their scalar work is that of the queue's call.
     if (sets) {
-        // 0, nothing to wait for, where the step is not kept.
         slot = NewSlot(state) + 1;
         AddSet(state, setter, slot - 1, e.loc);
         return;

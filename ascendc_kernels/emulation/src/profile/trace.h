@@ -99,7 +99,7 @@ struct Gap {
 };
 
 // A slot that nobody waits for any more: what sets it was not kept.
-constexpr uint32_t kPassedSlot = 0xffffffffu;
+constexpr uint32_t kPassedSlot = 0xfffffffeu;
 
 struct CoreTrace {
     int id = -1;
