@@ -175,7 +175,7 @@ bool CoreReplay::StepScalar() {
     }
     const Step& step = trace_.steps[next_];
     if (sampled_) {
-        if (next_ == window_.first + kWindowHead) window_.issued = now_;
+        if (next_ == window_.first + kWindowHead) window_.headEnd = Reached();
         if (step.kind == StepKind::kSkip) return BeginSkip(trace_.gaps[step.sync.slot]);
     }
     if (step.kind == StepKind::kWindow) {
@@ -252,11 +252,19 @@ bool CoreReplay::StepScalar() {
     return true;
 }
 
+// How far the pipes are. The scalar unit is ahead of them, by more or less.
+double CoreReplay::Reached() const {
+    double reached = now_;
+    for (const PipeState& pipe : pipes_) reached = std::max(reached, pipe.free);
+    return reached;
+}
+
 void CoreReplay::BeginWindow() {
     EndWindow();
     window_.lastRate = window_.rate;
     window_.first = next_;
-    window_.begin = window_.issued = now_;
+    window_.begin = window_.headEnd = now_;
+    window_.tailEnd = kUnknown;
     window_.open = true;
     std::copy(std::begin(out_.pipes), std::end(out_.pipes), std::begin(window_.pipes));
     ++windows_;
@@ -282,6 +290,7 @@ void CoreReplay::EndWindow() {
 // core waits for that.
 bool CoreReplay::BeginSkip(const Gap& gap) {
     if (skip_.gap != nullptr) return false;
+    if (window_.tailEnd == kUnknown) window_.tailEnd = Reached();
     double until = now_;
     if (!PipesDrained(&until)) return false;
     double idle = 0;
@@ -290,7 +299,8 @@ bool CoreReplay::BeginSkip(const Gap& gap) {
         window_.steps = next_ - window_.first - 1;
         const uint64_t head = std::min<uint64_t>(kWindowHead, window_.steps / 2);
         const auto steps = static_cast<double>(window_.steps);
-        window_.rate = (now_ - window_.issued) / std::max(1.0, steps - static_cast<double>(head));
+        window_.rate =
+            (window_.tailEnd - window_.headEnd) / std::max(1.0, steps - static_cast<double>(head));
         for (int i = 0; i < kPipeCount; ++i) {
             window_.pipes[i] = Difference(out_.pipes[i], window_.pipes[i]);
         }

@@ -59,7 +59,7 @@ struct SkipProgress {
 struct WindowProgress {
     uint32_t first = 0;                // its step
     double begin = 0;                  // when it began
-    double issued = 0;                 // when the steps of its head were issued
+    double headEnd = 0, tailEnd = 0;   // how far the pipes were at the end of its head, and its own
     double rate = 0, lastRate = 0;     // ns per step of this window; of the one before
     double lastSkipped = 0;            // steps behind the one before
     uint64_t steps = 0;                // in it
@@ -114,6 +114,7 @@ class CoreReplay {
 
     bool StepScalar();
     bool StepPipe(uint8_t pipe);
+    double Reached() const;
     void BeginWindow();
     void EndWindow();
     bool BeginSkip(const Gap& gap);
