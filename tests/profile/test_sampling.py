@@ -71,7 +71,13 @@ def whole_and_sample(*words: Any, **given: Any) -> tuple[dict[str, Any], dict[st
 
 @pytest.mark.parametrize(
     ("form", "extra", "blocks"),
-    [(SERIAL, 0, 4), (SINGLE, 0, 4), (DOUBLE, 0, 4), (DOUBLE, TILES, 4), (DOUBLE, 0, 24)],
+    [
+        (SERIAL, 0, 2),
+        (SINGLE, 0, 2),
+        (DOUBLE, 0, 2),
+        (DOUBLE, TILES, 2),
+        pytest.param(DOUBLE, 0, 24, marks=pytest.mark.slow),
+    ],
     ids=["serial", "single buffer", "double buffer", "uneven blocks", "bound by memory"],
 )
 def test_a_sample_is_close_to_the_whole(skipped: None, form: int, extra: int, blocks: int) -> None:
@@ -96,7 +102,7 @@ def test_a_sample_is_close_to_the_whole(skipped: None, form: int, extra: int, bl
 
 
 def test_lines_of_a_sample_are_those_of_the_whole(skipped: None) -> None:
-    whole, sample = whole_and_sample("pipeline", DOUBLE, TILES, 0, tiles=TILES, blocks=4)
+    whole, sample = whole_and_sample("pipeline", DOUBLE, TILES, 0, tiles=TILES, blocks=2)
     costs = [
         {(x["line"], x["pipe"]): x["busy_us"] for x in p["lines"] if x["busy_us"] > 10}
         for p in (whole, sample)
@@ -110,8 +116,8 @@ def test_a_sample_is_replayed_elsewhere(
     skipped: None, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPGEN_PROFILE_RECORDS", str(tmp_path))
-    options(ablation=2, max_records=88_000)
-    before = profiled("pipeline", DOUBLE, TILES, 0, tiles=TILES, blocks=4)
+    options(ablation=2, max_records=44_000)
+    before = profiled("pipeline", DOUBLE, TILES, 0, tiles=TILES, blocks=2)
     monkeypatch.delenv("OPGEN_PROFILE_RECORDS")
     profiled("banks", 0, 0, 0x18000, TILE, 1, 0)
     (record,) = tmp_path.glob("*.record")
@@ -122,9 +128,10 @@ def test_a_sample_is_replayed_elsewhere(
 def test_the_room_is_read_from_the_environment(
     skipped: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPGEN_PROFILE_MAX_RECORDS", "88000")
-    about = profiled("pipeline", DOUBLE, TILES, 0, tiles=TILES, blocks=4)["sampled"]
-    assert about["kept"] <= 88_000
+    options(ablation=2)
+    monkeypatch.setenv("OPGEN_PROFILE_MAX_RECORDS", "44000")
+    about = profiled("pipeline", DOUBLE, TILES, 0, tiles=TILES, blocks=2)["sampled"]
+    assert about["kept"] <= 44_000
 
 
 # ---- operands ------------------------------------------------------------------------------------

@@ -100,7 +100,10 @@ def test_every_event_has_the_form_of_the_format(tmp_path: Path) -> None:
         (0, "instruction", Decimal("5.4"), Decimal("0.3005")),
         (1, "instruction", Decimal("5.6"), Decimal("0.3005")),
     ]
-    assert adds[0]["args"] == {"source": "add.asc:12", "bytes": 8192}
+    operands = "dst: half UB+0x0, 64 B"
+    assert adds[0]["args"] == {"source": "add.asc:12", "operands": operands, "bytes": 8192}
+    copies = [e["args"] for e in events if e["name"] == "DataCopy" and e["ph"] == "X"]
+    assert copies[0] == {"source": "add.asc:10", "bytes": 4096}
     names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert names == {"V", "MTE2", "MTE2 (2)", "MTE3"}  # the second copy begins within the first
     arrows = [(e["ph"], e["pid"], e["ts"]) for e in events if e["ph"] in "sf" and e["pid"] == 0]
@@ -127,14 +130,6 @@ def test_names_of_any_kind_stay_json(tmp_path: Path, name: str) -> None:
     data = trace(tmp_path, sample_events(), apis=["DataCopy", name, "", "SetFlag"], kernel=name)
     assert problems(data) == []
     assert {e["name"] for e in data["traceEvents"]} >= {name, f"stalled before {name}"}
-
-
-def test_arguments_are_source_operands_and_bytes(tmp_path: Path) -> None:
-    data = trace(tmp_path, sample_events())
-    found = [e["args"] for e in data["traceEvents"] if e["ph"] == "X" and e["name"] == "Add"]
-    assert found[0] == {"source": "add.asc:12", "operands": "dst: half UB+0x0, 64 B", "bytes": 8192}
-    copies = [e["args"] for e in data["traceEvents"] if e["ph"] == "X" and e["name"] == "DataCopy"]
-    assert copies[0] == {"source": "add.asc:10", "bytes": 4096}
 
 
 def test_a_launch_without_events_is_a_slice(tmp_path: Path) -> None:
