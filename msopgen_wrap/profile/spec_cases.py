@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_NAME
@@ -225,7 +227,8 @@ def undrawn(spec: OpSpec, case: TestCase) -> tuple[dict[str, Any], dict[str, Any
 
 def _untouched(shape: Any, dtype: Any) -> Any:
     size = math.prod(shape) * torch.empty(0, dtype=dtype).element_size()
-    room = torch.zeros(size + _ALIGNMENT, dtype=torch.uint8)
+    # torch writes its zeros; numpy's are pages that the system has not made yet.
+    room = torch.from_numpy(np.zeros(size + _ALIGNMENT, np.uint8))
     skip = -room.data_ptr() % _ALIGNMENT
     return room[skip : skip + size].view(dtype).view(tuple(shape))
 

@@ -66,7 +66,9 @@ def validity(profile: LaunchProfile) -> list[str]:
     lines = []
     if profile.not_validated:
         names = ", ".join(n.replace("_", " ") for n in profile.not_validated)
-        lines.append(f"not validated: the model of {names} was never compared with a device")
+        lines.append(
+            f"not validated: the model of {names} was compared with no device, or with too few timings"
+        )
     elif not profile.validated:
         lines.append("not validated: the model of this kernel was never compared with a device")
     if profile.sampled:
