@@ -65,10 +65,11 @@ def validity(profile: LaunchProfile) -> list[str]:
     """Return the sentences on what the modelled times are worth."""
     lines = []
     if profile.not_validated:
-        names = ", ".join(n.replace("_", " ") for n in profile.not_validated)
-        lines.append(
-            f"not validated: the model of {names} was compared with no device, or with too few timings"
-        )
+        never = ", ".join(n.replace("_", " ") for n in profile.not_validated if n != "cube")
+        if never:
+            lines.append(f"not validated: the model of {never} was never compared with a device")
+        if "cube" in profile.not_validated:
+            lines.append("not validated: the model of cube was compared with too few timings")
     elif not profile.validated:
         lines.append("not validated: the model of this kernel was never compared with a device")
     if profile.sampled:
