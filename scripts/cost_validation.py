@@ -12,7 +12,8 @@ the destination. An op gets the shapes and dtypes of the row; its attributes com
 ``DIR/cann-bench/tasks`` where the case is ``cb_<op>_<number>``.
 
 Each kernel runs once and leaves a record in ``--work``; ``--replay`` only replays these records,
-with other parameters (``OPGEN_PROFILE_PARAMETERS``) for instance. Nothing is fitted here.
+with other parameters (``OPGEN_PROFILE_PARAMETERS``) for instance. ``--no-arithmetic`` records
+without computing, which large products need; their results are wrong. Nothing is fitted here.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ from typing import Any
 BASELINE_ATTRS = {"GroupNormSilu": {"activate_silu": False}}
 # A name of a case's attribute -> of the op's.
 ATTR_NAMES = {"epsilon": ("eps",), "eps": ("epsilon",)}
-PIPES = {"vec": "V", "scalar": "S", "mte2": "MTE2", "mte3": "MTE3"}
+PIPES = {
+    **{"vec": "V", "scalar": "S", "mte2": "MTE2", "mte3": "MTE3"},
+    **{"mac": "M", "mte1": "MTE1", "fixpipe": "FIX"},
+}
 # Pairs whose measured times differ by less are not ordered.
 CLEAR_DIFFERENCE = 0.10
 
@@ -75,9 +79,7 @@ class Timing:
 
     def pipe_times(self) -> dict[str, float]:
         """Published busy times in us by pipe."""
-        found = re.findall(
-            r"\b(vec|scalar|mte2|mte3)[^=;,]*=\s*([\d.]+)", self.published_pipe_times
-        )
+        found = re.findall(rf"\b({'|'.join(PIPES)})[^=;,]*=\s*([\d.]+)", self.published_pipe_times)
         return {PIPES[name]: float(value) for name, value in found}
 
 
@@ -210,7 +212,8 @@ def summary(profile: dict[str, Any]) -> dict[str, float]:
     cores = [core for core in profile["cores"] if core["pipes"]]
     result = {"time": profile["time_us"]}
     for pipe in PIPES.values():
-        busy = [core["pipes"].get(pipe, {}).get("busy_us", 0.0) for core in cores]
+        # A cube core has no vector unit, and the other way round.
+        busy = [core["pipes"][pipe]["busy_us"] for core in cores if pipe in core["pipes"]]
         result[pipe] = statistics.fmean(busy) if busy else 0.0
     memory = profile["memory"]
     result["bytes"] = memory["gm_read"] + memory["gm_written"]
@@ -328,9 +331,12 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=Path("cost-validation"))
     parser.add_argument("--only", default="", help="cases with this text in their name")
     parser.add_argument("--replay", action="store_true", help="replay the records that are there")
+    parser.add_argument("--no-arithmetic", action="store_true", help="record without computing")
     parser.add_argument("--record", help=argparse.SUPPRESS)
     parser.add_argument("-j", type=int, default=1, help="kernels run at the same time")
     given = parser.parse_args()
+    if given.no_arithmetic:
+        os.environ["OPGEN_PROFILE_ARITHMETIC"] = "skip"
     timings = [t for t in read_timings(given.list) if given.only in t.case]
     if given.record:
         timing = next(t for t in timings if t.case == given.record)

@@ -47,6 +47,11 @@ if TYPE_CHECKING:
 @l2_option
 @click.option("--block-dim", type=click.IntRange(min=1), help="Cores that tiling sees.")
 @click.option(
+    "--records",
+    type=click.IntRange(min=1),
+    help="Steps of a launch that are stored; one with more is sampled.  [default: 24000000]",
+)
+@click.option(
     "--launch",
     "chosen",
     type=click.IntRange(min=1),
@@ -103,6 +108,7 @@ def command(target: str, arguments: tuple[str, ...], **given: Any) -> int:
         block_dim=given["block_dim"],
         defines=given["defines"],
         includes=given["includes"],
+        records=given["records"] or 0,
         with_events=bool(given["trace"] or given["html"]),
         progress=functools.partial(_progress, as_json),
     )

@@ -20,6 +20,7 @@ EVENT = np.dtype(
         ("api", "<u2"),
         ("pipe", "u1"),
         ("kind", "u1"),
+        ("operands", "<u4"),
     ],
     align=True,
 )

@@ -113,7 +113,8 @@ class LaunchProfile:
 
     Attributes:
         not_validated: parts of the model that nobody has compared with a device.
-        sampled: None, or how many blocks there are (``of``), how many were run, and the error.
+        sampled: None, or how many records there were (``of``), how many were ``kept``, in how many
+            ``windows``, and the ``error`` of the time that this may cause, a fraction.
         incomplete: why the profile ends before the kernel does, "" for one that ended.
         lost_events: how many events were not kept; the sums count them.
         memory: bytes by ``gm_read``, ``gm_written``, ``l2_hit``, ``ub_read``, ``ub_written``.
@@ -142,6 +143,7 @@ class LaunchProfile:
     ablation: tuple[Ablation, ...]
     files: tuple[str, ...]
     apis: tuple[str, ...]
+    operands: tuple[str, ...]
     data: Mapping[str, Any]
 
     @property
@@ -301,6 +303,7 @@ def _launch_profile(data: Mapping[str, Any], files: Sequence[str]) -> LaunchProf
         ),
         files=tuple(files),
         apis=tuple(str(a) for a in data.get("apis", ())),
+        operands=tuple(str(a) for a in data.get("operands", ())),
         data=data,
     )
 

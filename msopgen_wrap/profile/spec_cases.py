@@ -6,6 +6,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from msopgen_wrap.byte_counts import size_text
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_NAME
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 # Part of the free memory that tensors may take: the record of the launch needs the rest.
 _PART = 0.6
+# Elements of a case whose inputs are drawn; larger ones of floats are zeros that nobody reads.
+MOST_DRAWN = 1 << 25
 # Of allocations on a device, bytes.
 _ALIGNMENT = 512
 
@@ -116,35 +120,44 @@ def _elements(case: TestCase) -> int:
     return elements(case.shapes)
 
 
-def refuse_too_large(spec: OpSpec, case: TestCase) -> None:
+def refuse_too_large(spec: OpSpec, case: TestCase, *, values: bool = True) -> None:
     """Refuse a case whose tensors do not fit in memory (OPG591), before they are made.
+
+    Args:
+        values: False where nothing is read from the tensors of :func:`undrawn`: only an address
+            for the largest of them has to be had then.
 
     Raises:
         OpgenError: OPG591.
         RefusedShapes: ``compute`` does not take the case.
     """
-    needed = sum(
+    sizes = [
         math.prod(shape) * BY_NAME[p.dtypes[case.combo]].size
         for p in spec.inputs
         for shape in tensor_shapes(case.shapes.get(p.name))
-    )
+    ]
     with quiet_torch():
         results = _results(spec, case)
     if results is not None:
         for value in results.values():
             for tensor in value if isinstance(value, (list, tuple)) else [value]:
-                needed += tensor.numel() * tensor.element_size()
+                sizes.append(tensor.numel() * tensor.element_size())
+    needed = sum(sizes) if values else max(sizes, default=0)
     free = free_memory()
     if needed <= _PART * free:
         return
+    whose = "its tensors take" if values else "one of its tensors takes"
     part = 2 ** math.ceil(math.log2(needed / max(1, _PART * free)))
     raise OpgenError(
         Diagnostic(
             "OPG591",
-            f"the case is too large to profile here: its tensors take {size_text(needed)}, and "
+            f"the case is too large to profile here: {whose} {size_text(needed)}, and "
             f"{size_text(free)} of memory are free",
             Location(spec.path),
-            why="the kernel runs in the emulation, where every tensor has to lie in memory",
+            why="the kernel runs in the emulation, where every tensor has to lie in memory"
+            if values
+            else "without arithmetic no tensor takes memory, but the system gives no tensor more "
+            "addresses than it has memory",
             fix=f"profile a case of 1/{part} of the elements: tiles repeat, so that the modelled "
             f"time without launch grows nearly in proportion, to {part} times; two parts tell how "
             "nearly",
@@ -175,6 +188,49 @@ def free_memory() -> int:
         return int(found.split()[1]) * 1024
     except (OSError, StopIteration, ValueError, IndexError):
         return 2**62
+
+
+def is_undrawn(spec: OpSpec, case: TestCase) -> bool:
+    """Whether a case is so large that its inputs are not drawn where nobody asks for values.
+
+    Shapes that follow from data need data, and so do indices and other integers.
+    """
+    if _elements(case) <= MOST_DRAWN or _results(spec, case) is None:
+        return False
+    return all(getattr(torch, p.dtypes[case.combo]).is_floating_point for p in spec.inputs)
+
+
+def undrawn(spec: OpSpec, case: TestCase) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return inputs and outputs of zeros, which take no memory until somebody touches them."""
+    inputs: dict[str, Any] = {}
+    for param in spec.inputs:
+        shape = case.shapes.get(param.name)
+        dtype = getattr(torch, param.dtypes[case.combo])
+        if shape is None:
+            inputs[param.name] = None
+        elif shape and isinstance(shape[0], tuple):
+            inputs[param.name] = [_untouched(s, dtype) for s in shape]
+        else:
+            inputs[param.name] = _untouched(shape, dtype)
+    results, outputs = _results(spec, case) or {}, {}
+    for param in spec.outputs:
+        if param.inplace:
+            outputs[param.name] = inputs[param.inplace]
+            continue
+        dtype = getattr(torch, param.dtypes[case.combo])
+        like = results[param.name]
+        is_list = isinstance(like, (list, tuple))
+        made = [_untouched(x.shape, dtype) for x in (like if is_list else [like])]
+        outputs[param.name] = made if is_list else made[0]
+    return inputs, outputs
+
+
+def _untouched(shape: Any, dtype: Any) -> Any:
+    size = math.prod(shape) * torch.empty(0, dtype=dtype).element_size()
+    # torch writes its zeros; numpy's are pages that the system has not made yet.
+    room = torch.from_numpy(np.zeros(size + _ALIGNMENT, np.uint8))
+    skip = -room.data_ptr() % _ALIGNMENT
+    return room[skip : skip + size].view(dtype).view(tuple(shape))
 
 
 def _results(spec: OpSpec, case: TestCase) -> dict[str, Any] | None:

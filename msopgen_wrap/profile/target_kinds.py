@@ -25,15 +25,15 @@ class TargetKind(Enum):
     SPEC = "a spec"
 
 
-_OF_SPEC = {"op", "shapes", "case", "dtype", "attrs", "block_dim", "soc"}
-_OF_PROGRAM = {"arguments", "defines", "includes", "soc"}
+_OF_SPEC = {"op", "shapes", "case", "dtype", "attrs", "block_dim", "records", "soc"}
+_OF_PROGRAM = {"arguments", "defines", "includes", "records", "soc"}
 _USED = {
     TargetKind.LAUNCHES: set[str](),
     TargetKind.PROJECT: _OF_SPEC,
     TargetKind.PROGRAM_FOLDER: _OF_PROGRAM,
     TargetKind.OP_FOLDER: {
         *("op", "case", "inputs", "outputs", "attrs"),
-        *("block_dim", "defines", "includes", "soc"),
+        *("block_dim", "defines", "includes", "records", "soc"),
     },
     TargetKind.PROGRAM: _OF_PROGRAM,
     TargetKind.SPEC: _OF_SPEC,

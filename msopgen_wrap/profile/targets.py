@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ class ProfileOptions:
         soc: exact or family name; None for the first of the target.
         l2: ``cold`` or ``warm``.
         block_dim: cores that tiling sees, None for all.
+        records: steps of a launch that are stored; a launch with more is sampled. 0: the default.
         with_events: whether the events are wanted besides the sums.
     """
 
@@ -54,6 +54,7 @@ class ProfileOptions:
     block_dim: int | None = None
     defines: tuple[str, ...] = ()
     includes: tuple[Path, ...] = ()
+    records: int = 0
     with_events: bool = False
     progress: Callable[[str], None] = field(default=lambda _: None)
 
@@ -158,7 +159,13 @@ def _chosen(specs: Sequence[OpSpec], name: str, place: Path) -> OpSpec:
 def _of_spec(
     spec: OpSpec, project: Path | None, options: ProfileOptions, shapes_of: ShapesOf
 ) -> ProfiledRun:
-    from msopgen_wrap.profile.spec_cases import allocated, chosen_case, refuse_too_large
+    from msopgen_wrap.profile.spec_cases import (
+        allocated,
+        chosen_case,
+        is_undrawn,
+        refuse_too_large,
+        undrawn,
+    )
     from msopgen_wrap.run.cached_specs import rendered_spec
     from msopgen_wrap.run.call_failure import op_failure
     from msopgen_wrap.run.case_runner import launch
@@ -173,40 +180,70 @@ def _of_spec(
 
         spec = for_socs(spec, (platform(soc).family,))
     case, why = chosen_case(spec, options, shapes_of(spec, options.shapes))
-    refuse_too_large(spec, case)
     with quiet_torch():
+        light = is_undrawn(spec, case)
+        refuse_too_large(spec, case, values=not light)
         options.progress("compiling the op")
         runtime = load_op(spec, project or rendered_spec(spec, "opgen"), options.progress)
-        inputs, outputs = allocated(spec, case)
+        tensors = undrawn(spec, case) if light else allocated(spec, case)
         run = ProfiledRun(f"{spec.op} {case.label(spec)}", about=[f"case {case.label(spec)}"])
         run.about += [why] if why else []
-        options.progress("running the kernel")
-        with _recorded(runtime, run, options):
+
+        def start() -> None:
             try:
-                launch(spec, case, runtime, inputs, outputs, soc=soc, mode="profile")
+                launch(spec, case, runtime, *tensors, soc=soc, mode="profile")
             except OpRuntimeError as error:
                 run.problems += op_failure(error, Location(spec.path)).diagnostics
+
+        options.progress("running the kernel")
+        if _recorded(runtime, run, options, start, arithmetic=False):
+            return run
+        # It asks for values: everything there is then has some.
+        if light:
+            refuse_too_large(spec, case)
+            tensors = allocated(spec, case)
+        options.progress("running the kernel with its arithmetic")
+        _recorded(runtime, run, options, start, arithmetic=True)
     return run
 
 
-@contextlib.contextmanager
-def _recorded(runtime: OpRuntime, run: ProfiledRun, options: ProfileOptions) -> Iterator[None]:
-    """Add what the runtime launches meanwhile to a run, also where the launch fails."""
+def _recorded(
+    runtime: OpRuntime,
+    run: ProfiledRun,
+    options: ProfileOptions,
+    start: Callable[[], None],
+    *,
+    arithmetic: bool,
+) -> bool:
+    """Add what ``start`` launches to a run, also where the launch fails.
+
+    Returns:
+        False where the kernel needs its arithmetic and was started without: nothing is added.
+    """
     before, launches = runtime.profile_text(), runtime.launch_count()
-    with environment(OPGEN_PROFILE_L2=options.l2):
-        yield
+    with environment(
+        OPGEN_PROFILE_L2=options.l2,
+        OPGEN_PROFILE_ARITHMETIC="run" if arithmetic else "skip",
+        OPGEN_PROFILE_MAX_RECORDS=str(options.records) if options.records else None,
+    ):
+        start()
         text = runtime.profile_text()
     # The same launch has the same profile. One that failed is not counted.
     is_new = runtime.launch_count() != launches or text != before
     if not is_new or text in ("", "{}"):
-        return
+        return True
     import json
 
-    profile = launch_profile(json.loads(text))
+    data = json.loads(text)
+    if not arithmetic and data.get("error", {}).get("code") == "OPG589":
+        run.problems.clear()
+        return False
+    profile = launch_profile(data)
     if run.problems and not profile.incomplete:
         profile = replace(profile, incomplete=_first_line(run.problems[0].what))
     events = events_at(*runtime.profile_events()) if options.with_events else no_events()
     run.launches.append(Launch(profile, events))
+    return True
 
 
 def _first_line(text: str) -> str:
@@ -234,7 +271,8 @@ def _of_op_folder(root: Path, options: ProfileOptions) -> ProfiledRun:
     name = runner.declaration(given.op)["op"]
     values = [*options.inputs, *options.outputs, *options.attrs]
     run = ProfiledRun(" ".join([name, *([case.name] if case else []), *values]))
-    with _recorded(runner.runtime, run, options):
+
+    def start() -> None:
         try:
             runner.run(
                 given.op,
@@ -246,6 +284,10 @@ def _of_op_folder(root: Path, options: ProfileOptions) -> ProfiledRun:
             )
         except OpgenError as error:
             run.problems += error.diagnostics
+
+    for arithmetic in (False, True):
+        if _recorded(runner.runtime, run, options, start, arithmetic=arithmetic):
+            break
     return run
 
 
@@ -268,6 +310,7 @@ def _of_program(source: Path, options: ProfileOptions) -> ProfiledRun:
             OPGEN_PROFILE=str(lines),
             OPGEN_PROFILE_EVENTS=str(events) if options.with_events else None,
             OPGEN_PROFILE_L2=options.l2,
+            OPGEN_PROFILE_MAX_RECORDS=str(options.records) if options.records else None,
         ):
             result = run_program(
                 source,

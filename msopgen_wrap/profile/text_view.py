@@ -65,14 +65,17 @@ def validity(profile: LaunchProfile) -> list[str]:
     """Return the sentences on what the modelled times are worth."""
     lines = []
     if profile.not_validated:
-        names = ", ".join(n.replace("_", " ") for n in profile.not_validated)
-        lines.append(f"not validated: the model of {names} was never compared with a device")
+        never = ", ".join(n.replace("_", " ") for n in profile.not_validated if n != "cube")
+        if never:
+            lines.append(f"not validated: the model of {never} was never compared with a device")
+        if "cube" in profile.not_validated:
+            lines.append("not validated: the model of cube was compared with too few timings")
     elif not profile.validated:
         lines.append("not validated: the model of this kernel was never compared with a device")
     if profile.sampled:
         row = profile.sampled
         lines.append(
-            f"sampled: {row['run']} of {row['of']} blocks were run, the others taken to be like "
+            f"sampled: {row['kept']} of {row['of']} records were kept, the others taken to be like "
             f"them; that adds an error of about {100 * float(row['error']):.1f}%"
         )
     if profile.incomplete:

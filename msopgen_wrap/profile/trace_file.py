@@ -208,7 +208,7 @@ def _heads(profile: LaunchProfile, events: Events, tids: Ints) -> tuple[list[str
 
     There are few: the same lines run again and again.
     """
-    names = ("core", "kind", "api", "file", "line")
+    names = ("core", "kind", "api", "file", "line", "operands")
     key, radix = np.zeros(len(tids), np.int64), 1
     for column in (tids, *(events[name].astype(np.int64) for name in names)):
         size = int(column.max()) + 1
@@ -221,12 +221,15 @@ def _heads(profile: LaunchProfile, events: Events, tids: Ints) -> tuple[list[str
     for index in firsts.tolist():
         event = events[index]
         where = f"{_at(profile.files, int(event['file']))}:{int(event['line'])}"
+        arguments: dict[str, Any] = {"source": where}
+        if operands := _at(profile.operands, int(event["operands"])):
+            arguments["operands"] = operands
         row = {
             "pid": int(event["core"]),
             "tid": int(tids[index]),
             "name": event_name(profile, int(event["kind"]), int(event["api"])),
             "cat": KINDS[min(int(event["kind"]), len(KINDS) - 1)],
-            "args": {"source": where, "bytes": 0},
+            "args": {**arguments, "bytes": 0},
         }
         heads.append(json.dumps(row, separators=(",", ":")).removesuffix("0}}"))
     return heads, head_of

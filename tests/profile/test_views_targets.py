@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,39 @@ def test_a_case_that_is_too_large_says_what_would_fit(
     assert "1/4 of the elements" in problem.fix
     monkeypatch.setattr(spec_cases, "free_memory", lambda: 16 << 20)
     spec_cases.refuse_too_large(spec, case)
+
+
+def test_large_inputs_of_floats_take_no_memory(add: Path) -> None:
+    from msopgen_wrap.profile import spec_cases
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    (spec,) = load_specs([add])
+    shape = (1 << 13, 1 << 14)
+    case = TestCase(0, {"x": shape, "w": shape})
+    assert spec_cases.is_undrawn(spec, case)
+    before = resident()
+    inputs, outputs = spec_cases.undrawn(spec, case)
+    for tensor in (*inputs.values(), *outputs.values()):
+        assert tensor.shape == shape and tensor.data_ptr() % 512 == 0
+    assert resident() - before < 32 << 20 < inputs["x"].nbytes
+    assert not spec_cases.is_undrawn(spec, TestCase(0, {"x": (64, 64), "w": (64, 64)}))
+
+
+def test_a_large_tensor_needs_an_address_only(add: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from msopgen_wrap.diagnostics import OpgenError
+    from msopgen_wrap.profile import spec_cases
+
+    (spec,) = load_specs([add])
+    case = TestCase(0, {"x": (1024, 1024), "w": (1024, 1024)})  # 2 MiB each
+    monkeypatch.setattr(spec_cases, "free_memory", lambda: 4 << 20)
+    spec_cases.refuse_too_large(spec, case, values=False)
+    monkeypatch.setattr(spec_cases, "free_memory", lambda: 3 << 20)
+    with pytest.raises(OpgenError) as caught:
+        spec_cases.refuse_too_large(spec, case, values=False)
+    assert caught.value.diagnostics[0].code == "OPG591"
+    assert "one of its tensors takes 2.0 MiB" in caught.value.diagnostics[0].what
 
 
 def test_the_case_that_is_chosen(add: Path) -> None:

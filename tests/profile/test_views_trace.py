@@ -100,7 +100,10 @@ def test_every_event_has_the_form_of_the_format(tmp_path: Path) -> None:
         (0, "instruction", Decimal("5.4"), Decimal("0.3005")),
         (1, "instruction", Decimal("5.6"), Decimal("0.3005")),
     ]
-    assert adds[0]["args"] == {"source": "add.asc:12", "bytes": 8192}
+    operands = "dst: half UB+0x0, 64 B"
+    assert adds[0]["args"] == {"source": "add.asc:12", "operands": operands, "bytes": 8192}
+    copies = [e["args"] for e in events if e["name"] == "DataCopy" and e["ph"] == "X"]
+    assert copies[0] == {"source": "add.asc:10", "bytes": 4096}
     names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
     assert names == {"V", "MTE2", "MTE2 (2)", "MTE3"}  # the second copy begins within the first
     arrows = [(e["ph"], e["pid"], e["ts"]) for e in events if e["ph"] in "sf" and e["pid"] == 0]
@@ -138,13 +141,21 @@ def test_a_launch_without_events_is_a_slice(tmp_path: Path) -> None:
 def test_a_stall_nests_in_the_wait_that_it_is(tmp_path: Path) -> None:
     row = (4096, 0, 10, 0, NONE)
     events = [
-        (0.0, 100.0, *row, 0, 4, 3),  # waits for a flag, and stalls from 20 on
-        (20.0, 100.0, *row, 0, 4, 1),
-        (100.0, 180.0, *row, 0, 4, 0),
-        (120.0, 200.0, *row, 0, 4, 0),  # a copy that overlaps another one has a thread of its own
-        (150.0, 210.0, *row, 0, 4, 3),
-        (160.0, 190.0, *row, 0, 4, 1),
-        (180.0, 205.0, *row, 0, 4, 1),  # overlaps the stall before it
+        (0.0, 100.0, *row, 0, 4, 3, 0),  # waits for a flag, and stalls from 20 on
+        (20.0, 100.0, *row, 0, 4, 1, 0),
+        (100.0, 180.0, *row, 0, 4, 0, 0),
+        (
+            120.0,
+            200.0,
+            *row,
+            0,
+            4,
+            0,
+            0,
+        ),  # a copy that overlaps one has a thread of its own
+        (150.0, 210.0, *row, 0, 4, 3, 0),
+        (160.0, 190.0, *row, 0, 4, 1, 0),
+        (180.0, 205.0, *row, 0, 4, 1, 0),  # overlaps the stall before it
     ]
     data = trace(tmp_path, np.array(events, EVENT))
     assert problems(data) == []

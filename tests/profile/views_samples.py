@@ -11,6 +11,7 @@ from msopgen_wrap.profile.event_table import EVENT, NONE, Events
 
 FILES = ["add.asc", "queue.h"]
 APIS = ["DataCopy", "Add", "", "SetFlag"]
+OPERANDS = ["", "dst: half UB+0x0, 64 B"]
 
 
 def profile_json(**changes: Any) -> dict[str, Any]:
@@ -126,6 +127,7 @@ def profile_json(**changes: Any) -> dict[str, Any]:
         ],
         "files": FILES,
         "apis": APIS,
+        "operands": OPERANDS,
     }
     return {**data, **changes}
 
@@ -140,14 +142,14 @@ def sample_events() -> Events:
         first = len(rows)
         base = 4000.0 + 200.0 * core
         rows += [
-            (base, base + 1000.0, 4096, core, 10, 0, NONE, 0, 4, 0),
-            (base + 500.0, base + 1400.0, 4096, core, 10, 0, NONE, 0, 4, 0),
-            (base + 1400.0, base + 1400.0, 0, core, 11, 0, NONE, 3, 4, 2),
-            (base + 100.0, base + 1400.0, 0, core, 12, 0, first + 2, 1, 1, 1),
-            (base + 1400.0, base + 1700.5, 8192, core, 12, 0, NONE, 1, 1, 0),
-            (base + 1700.5, base + 1700.5, 0, core, 13, 0, NONE, 3, 1, 2),
-            (base + 1700.5, base + 1700.5, 0, core, 14, 0, first + 5, 2, 5, 3),
-            (base + 1700.5, base + 2200.0, 4096, core, 14, 0, NONE, 0, 5, 0),
+            (base, base + 1000.0, 4096, core, 10, 0, NONE, 0, 4, 0, 0),
+            (base + 500.0, base + 1400.0, 4096, core, 10, 0, NONE, 0, 4, 0, 0),
+            (base + 1400.0, base + 1400.0, 0, core, 11, 0, NONE, 3, 4, 2, 0),
+            (base + 100.0, base + 1400.0, 0, core, 12, 0, first + 2, 1, 1, 1, 0),
+            (base + 1400.0, base + 1700.5, 8192, core, 12, 0, NONE, 1, 1, 0, 1),
+            (base + 1700.5, base + 1700.5, 0, core, 13, 0, NONE, 3, 1, 2, 0),
+            (base + 1700.5, base + 1700.5, 0, core, 14, 0, first + 5, 2, 5, 3, 0),
+            (base + 1700.5, base + 2200.0, 4096, core, 14, 0, NONE, 0, 5, 0, 0),
         ]
     return np.array(rows, EVENT)
 

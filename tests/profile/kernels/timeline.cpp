@@ -116,6 +116,17 @@ extern "C" __global__ __aicore__ void again(GM_ADDR x, GM_ADDR, GM_ADDR, GM_ADDR
     }
 }
 
+// ---- values ------------------------------------------------------------------------------------
+// Does further work where what it has computed says so.
+
+extern "C" __global__ __aicore__ void values(GM_ADDR, GM_ADDR, GM_ADDR, GM_ADDR) {
+    LocalTensor<float> a(TPosition::VECCALC, 0, kTile);
+    Duplicate(a, 1.0f, kTile);
+    SetFlag<HardEvent::V_S>(EVENT_ID0);
+    WaitFlag<HardEvent::V_S>(EVENT_ID0);
+    if (a.GetValue(0) == 1.0f) Adds(a, a, 1.0f, kTile);
+}
+
 // ---- hang ---------------------------------------------------------------------------------------
 // Works, then waits for a flag that nobody sets.
 

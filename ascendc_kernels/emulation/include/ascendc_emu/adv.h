@@ -20,8 +20,9 @@ struct AdvOperand {
     uint16_t align = 32;  // required alignment of its address in bytes
 };
 
-// Checks that every operand fits its memory (a trap otherwise) and emits the record.
-void AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count);
+// Checks that every operand fits its memory (a trap otherwise) and emits the record. False: the
+// function is not to do anything (Core::timeOnly).
+bool AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count);
 
 // The temporary buffer is written and its content lost: all of it.
 template <typename Tensor>

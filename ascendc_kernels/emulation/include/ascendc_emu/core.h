@@ -68,6 +68,7 @@ enum ExtensionSlot {
 
 struct Core {
     Sink* sink = nullptr;               // null in fast mode
+    bool timeOnly = false;              // instructions are told to the sink and do nothing
     uint8_t* memory[kMemCount] = {};    // host base of each buffer; [kGm] is null
     uint32_t capacity[kMemCount] = {};  // bytes; 0: this core does not have the buffer
     Registers regs;
@@ -135,9 +136,26 @@ inline void Emit(Core& core, const Record& r) {
 inline void Emit(Core& core, const SyncEvent& e) {
     if (__builtin_expect(core.sink != nullptr, 0)) core.sink->OnSync(core, e);
 }
+// What a kernel asks for that depends on values, which a launch whose time alone is asked for does
+// not have: ends the launch with the line. Does nothing in any other launch.
+[[noreturn]] void StopWithoutValues(Core& core, Loc loc, const char* what);
+inline void NeedsValues(Core& core, const char* what, Loc loc) {
+    if (__builtin_expect(core.timeOnly, 0)) StopWithoutValues(core, loc, what);
+}
+inline void NeedsValues(Core& core, Api api, Loc loc) {
+    if (__builtin_expect(core.timeOnly, 0)) StopWithoutValues(core, loc, api);
+}
+// The registers that hold results of instructions.
+inline const Registers& ResultRegisters() {
+    Core& core = Current();
+    NeedsValues(core, "a register with a result", Loc());
+    return core.regs;
+}
+
 // A scalar access to GM past the data cache, or a cleaning of the cache.
 inline void EmitDirect(Core& core, SyncKind kind, const void* address, uint64_t bytes, Loc loc) {
     if (__builtin_expect(core.sink == nullptr, 1)) return;
+    if (kind == SyncKind::kDirectLoad) NeedsValues(core, "ReadGmByPassDCache", loc);
     SyncEvent e;
     e.kind = kind;
     e.addr = reinterpret_cast<uint64_t>(address);

@@ -139,7 +139,7 @@ __aicore__ inline void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T
                                reduceMode, mask, params, rsvdCnt, loc);
 }
 __aicore__ inline int64_t GetGatherMaskRemainCount() {
-    return ascendc_emu::Current().regs.rsvdCount;
+    return ascendc_emu::ResultRegisters().rsvdCount;
 }
 
 // Sorting: records of 8 bytes, score (half: in the low 2 bytes) and index, descending.
@@ -160,7 +160,7 @@ __aicore__ inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T
 }
 __aicore__ inline void GetMrgSortResult(uint16_t& list1, uint16_t& list2, uint16_t& list3,
                                         uint16_t& list4) {
-    const uint64_t r = ascendc_emu::Current().regs.mrgSort;
+    const uint64_t r = ascendc_emu::ResultRegisters().mrgSort;
     list1 = static_cast<uint16_t>(r);
     list2 = static_cast<uint16_t>(r >> 16);
     list3 = static_cast<uint16_t>(r >> 32);

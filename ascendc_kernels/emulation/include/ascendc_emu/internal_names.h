@@ -204,12 +204,12 @@ OPGEN_SPAN_INSTRUCTION(vcpadd, PairReduceSum)
 #undef OPGEN_SPAN_INSTRUCTION
 inline int64_t get_acc_val() {
     return static_cast<int64_t>(
-        ascendc_emu::BitCast<uint32_t>(ascendc_emu::Current().regs.accValue));
+        ascendc_emu::BitCast<uint32_t>(ascendc_emu::ResultRegisters().accValue));
 }
 // Of the last reduction to a maximum or minimum: the bits of the value, and its index 32 bits
 // higher.
 inline int64_t get_max_min_cnt() {
-    const ascendc_emu::Registers& regs = ascendc_emu::Current().regs;
+    const ascendc_emu::Registers& regs = ascendc_emu::ResultRegisters();
     return static_cast<int64_t>((regs.maxMinValue & 0xffffffffu) | regs.maxMinIndex << 32);
 }
 

@@ -28,21 +28,23 @@ typedef enum OpgenProfileEventKind {
 // Something that a pipe of a core does. Times are modelled nanoseconds from the launch.
 typedef struct OpgenProfileEvent {
     double start_ns, end_ns;
-    uint64_t bytes;  // that the instruction moves or works on; 0: none
-    uint32_t core;   // as "core" of the JSON
-    uint32_t line;   // of the kernel's source; 0: not known
-    uint32_t file;   // index in "files" of the JSON
-    uint32_t from;   // index of the event it waited for; OPGEN_PROFILE_NO_EVENT: none
-    uint16_t api;    // index in "apis" of the JSON
-    uint8_t pipe;    // pipe_t
-    uint8_t kind;    // OpgenProfileEventKind
+    uint64_t bytes;     // that the instruction moves or works on; 0: none
+    uint32_t core;      // as "core" of the JSON
+    uint32_t line;      // of the kernel's source; 0: not known
+    uint32_t file;      // index in "files" of the JSON
+    uint32_t from;      // index of the event it waited for; OPGEN_PROFILE_NO_EVENT: none
+    uint16_t api;       // index in "apis" of the JSON
+    uint8_t pipe;       // pipe_t
+    uint8_t kind;       // OpgenProfileEventKind
+    uint32_t operands;  // index in "operands" of the JSON; 0: none
 } OpgenProfileEvent;
 
 typedef struct OpgenProfileOptions {
     int32_t l2;              // 0: OPGEN_PROFILE_L2, else cold; 1: cold; 2: warm
     int32_t ablation;        // 0: of launches that replay fast enough; 1: always; 2: never
     uint64_t max_events;     // that opgen_profile_events() keeps; 0: 8 million
-    uint64_t max_records;    // that a launch may store, 40 bytes each; 0: 24 million
+    uint64_t max_records;    // that a launch may store, 40 bytes each; one with more is sampled; 0:
+                             // OPGEN_PROFILE_MAX_RECORDS, else 24 million
     const char* parameters;  // file that replaces profile_parameters.csv; NULL:
                              // OPGEN_PROFILE_PARAMETERS, else the built-in one
 } OpgenProfileOptions;

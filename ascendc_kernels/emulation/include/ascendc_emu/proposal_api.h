@@ -75,7 +75,7 @@ __aicore__ inline void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T
     ascendc_emu::RunProposalMerge(ascendc_emu::Api::kMrgSort, ascendc_emu::kDTypeOf<PrimT<T>>, dst,
                                   lists, lengths, isExhaustedSuspension, validBit, repeat, loc);
     if (isExhaustedSuspension) {
-        const uint64_t r = ascendc_emu::Current().regs.mrgSort;
+        const uint64_t r = ascendc_emu::ResultRegisters().mrgSort;
         for (int i = 0; i < 4; ++i) sortedNum[i] = static_cast<uint16_t>(r >> (16 * i));
     }
 }

@@ -300,6 +300,8 @@ struct LaunchInfo;
 class Sink {
  public:
     virtual ~Sink() = default;
+    // Whether instructions need not do what they are told to the sink as.
+    virtual bool IsTimeOnly() const { return false; }
     virtual void OnLaunch(const LaunchInfo&) {}
     virtual void OnLaunchEnd(const LaunchInfo&) {}
     virtual void OnCoreStart(Core&) {}

@@ -256,12 +256,12 @@ __aicore__ inline void ReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>
 template <typename T>
 __aicore__ inline T GetAccVal(Loc loc = Loc::Here()) {
     ascendc_emu::NeedsApi(ascendc_emu::Current(), loc, ascendc_emu::Api::kGetAccVal);
-    return static_cast<T>(ascendc_emu::Current().regs.accValue);
+    return static_cast<T>(ascendc_emu::ResultRegisters().accValue);
 }
 // Raw bits of the accumulator.
 __aicore__ inline int64_t GetAccVal() {
     return static_cast<int64_t>(
-        ascendc_emu::BitCast<uint32_t>(ascendc_emu::Current().regs.accValue));
+        ascendc_emu::BitCast<uint32_t>(ascendc_emu::ResultRegisters().accValue));
 }
 template <typename T>
 __aicore__ inline T GetReduceRepeatSumSpr() {
@@ -269,13 +269,13 @@ __aicore__ inline T GetReduceRepeatSumSpr() {
 }
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(T& value, T& index) {
-    const ascendc_emu::Registers& r = ascendc_emu::Current().regs;
+    const ascendc_emu::Registers& r = ascendc_emu::ResultRegisters();
     memcpy(&value, &r.maxMinValue, sizeof(T));
     memcpy(&index, &r.maxMinIndex, sizeof(T));
 }
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(T& value) {
-    memcpy(&value, &ascendc_emu::Current().regs.maxMinValue, sizeof(T));
+    memcpy(&value, &ascendc_emu::ResultRegisters().maxMinValue, sizeof(T));
 }
 template <typename T>
 __aicore__ inline void GetReduceRepeatMaxMinSpr(T& value, T& index) {

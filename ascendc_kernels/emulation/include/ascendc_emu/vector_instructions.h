@@ -100,7 +100,7 @@ __aicore__ inline void vmrgsort4(T* dst, T* src[4], uint64_t lengths, uint64_t c
 }
 // The numbers of elements taken of each list, 16 bits each.
 __aicore__ inline int64_t get_vms4_sr() {
-    return static_cast<int64_t>(ascendc_emu::Current().regs.mrgSort);
+    return static_cast<int64_t>(ascendc_emu::ResultRegisters().mrgSort);
 }
 
 // --- bits of scalars, registers, barriers

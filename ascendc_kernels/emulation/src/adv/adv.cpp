@@ -5,7 +5,7 @@
 
 namespace ascendc_emu {
 
-void AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count) {
+bool AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count) {
     Core& core = Current();
     for (uint32_t i = 0; i < count; ++i) {
         const AdvOperand& o = operands[i];
@@ -20,7 +20,7 @@ void AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count) {
                       capacity);
         }
     }
-    if (core.sink == nullptr) return;
+    if (core.sink == nullptr) return true;
     Record r;
     r.SetApi(api);
     r.pipe = Pipe::kV;
@@ -35,6 +35,7 @@ void AdvBegin(Api api, Loc loc, const AdvOperand* operands, uint32_t count) {
         o.blockBytes = static_cast<uint32_t>((from.elements * DTypeBits(from.type) + 7) / 8);
     }
     Emit(core, r);
+    return !core.timeOnly;
 }
 
 }  // namespace ascendc_emu

@@ -41,7 +41,7 @@ void RunBroadcast(Api api, DType type, const TensorRef& dst, const TensorRef& sr
     const AdvOperand operands[] = {{"dst", &dst, type, all, Access::kWrite},
                                    {"src", &src, type, from, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin(api, loc, operands, 3);
+    if (!AdvBegin(api, loc, operands, 3)) return;
     if (OnCubeCore()) return;
     const uint32_t width = DTypeBits(type) / 8;
     const std::vector<uint8_t> source = Snapshot(src, from, width);
@@ -65,7 +65,7 @@ void RunArange(Api api, DType type, const TensorRef& dst, double first, double s
     const uint16_t width = static_cast<uint16_t>(DTypeBits(type) / 8);
     const uint16_t align = elements * width <= 32 ? width : 32;
     const AdvOperand operands[] = {{"dst", &dst, type, elements, Access::kWrite, align}};
-    AdvBegin(api, loc, operands, 1);
+    if (!AdvBegin(api, loc, operands, 1)) return;
     if (OnCubeCore()) return;
     for (int32_t i = 0; i < count; ++i) {
         const double v = first + step * i;
@@ -97,7 +97,7 @@ void RunPad(const PadCall& c) {
         {"dst", c.dst, c.type, static_cast<uint64_t>(c.height) * out, Access::kWrite},
         {"src", c.src, c.type, from, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.api, c.loc, operands, 3);
+    if (!AdvBegin(c.api, c.loc, operands, 3)) return;
     if (OnCubeCore()) return;
     const std::vector<uint8_t> source = Snapshot(*c.src, from, width);
     const uint32_t keep = aligned && !c.remove ? std::min(c.validWidth, c.width) : c.width;
@@ -206,7 +206,7 @@ void RunConfusionTranspose(Api api, DType type, const TensorRef& dst, const Tens
     const AdvOperand operands[] = {{"dst", &dst, type, to, Access::kWrite},
                                    {"src", &src, type, from, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin(api, loc, operands, 3);
+    if (!AdvBegin(api, loc, operands, 3)) return;
     if (OnCubeCore()) return;
     const uint32_t width = DTypeBits(type) / 8;
     const std::vector<uint8_t> source = Snapshot(src, from, width);
@@ -226,7 +226,7 @@ void RunBytesSelect(const BytesSelectCall& c) {
         {"src", c.src, c.type, all, Access::kRead},
         {"mask", c.mask, c.maskType, static_cast<uint64_t>(c.rows) * c.maskColumns, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(Api::kSelect, c.loc, operands, 4);
+    if (!AdvBegin(Api::kSelect, c.loc, operands, 4)) return;
     if (OnCubeCore()) return;
     const uint32_t width = DTypeBits(c.type) / 8;
     for (uint32_t i = 0; i < c.rows; ++i) {
@@ -269,7 +269,7 @@ void RunDropOut(DType type, const TensorRef& dst, const TensorRef& src, const Te
                                    {"src", &src, type, all, Access::kRead},
                                    {"mask", &mask, DType::kU8, maskBytes, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin(Api::kDropOut, loc, operands, 4);
+    if (!AdvBegin(Api::kDropOut, loc, operands, 4)) return;
     if (OnCubeCore()) return;
     for (uint32_t i = 0; i < rows; ++i) {
         for (uint32_t j = 0; j < columns; ++j) {
@@ -293,7 +293,7 @@ void RunCumSum(DType type, const TensorRef& dst, const TensorRef* lastRow, const
                                    {"src", &src, type, all, Access::kRead},
                                    {"lastRow", lastRow, type, columns, Access::kWrite},
                                    Tmp(tmp)};
-    AdvBegin(Api::kCumSum, loc, operands, 4);
+    if (!AdvBegin(Api::kCumSum, loc, operands, 4)) return;
     if (OnCubeCore()) return;
     std::vector<float> column(columns, 0.0f);
     for (uint32_t i = 0; i < rows; ++i) {
@@ -352,7 +352,7 @@ void RunTransData(const TransDataCall& c) {
         {"dst", c.dst, c.type, to, Access::kWrite},
         {"src", c.src, c.type, from, Access::kRead},
         {kTmpRole, c.tmp, DType::kU8, c.tmp != nullptr ? c.tmp->size : 0, Access::kWrite}};
-    AdvBegin(Api::kTransData, c.loc, operands, 3);
+    if (!AdvBegin(Api::kTransData, c.loc, operands, 3)) return;
     if (Current().kind == CoreKind::kAic) return;
     const std::vector<uint8_t> source(c.src->ptr, c.src->ptr + from * kWidth);
     if (c.to != AscendC::DataFormat::NCDHW) memset(c.dst->ptr, 0, to * kWidth);

@@ -197,7 +197,7 @@ void RunAdvMath(const AdvMathCall& call) {
         {"src2", c.src2, c.st, c.count, Access::kRead},
         {kTmpRole, c.tmp, DType::kU8, c.tmp != nullptr ? c.tmp->size : 0, Access::kWrite},
     };
-    AdvBegin(c.api, c.loc, operands, 5);
+    if (!AdvBegin(c.api, c.loc, operands, 5)) return;
     if (Current().kind == CoreKind::kAic) return;
     if (IsBitwise(c.op)) {
         Bitwise(c);

@@ -45,7 +45,7 @@ void RunNorm(const NormCall& c) {
                                    {"variance", c.deviation, c.statType, c.rows, stat},
                                    {"rstd", c.rstd, c.statType, c.rows, Access::kWrite},
                                    Tmp(c.tmp)};
-    AdvBegin(c.api, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    if (!AdvBegin(c.api, c.loc, operands, sizeof(operands) / sizeof(operands[0]))) return;
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> x(c.columns);
     for (uint32_t i = 0; i < c.rows; ++i) {
@@ -91,7 +91,7 @@ void RunBatchNorm(const NormCall& c) {
         {"gamma", c.gamma, c.type, c.rows, Access::kRead},
         {"beta", c.beta, c.type, c.rows, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.api, c.loc, operands, 7);
+    if (!AdvBegin(c.api, c.loc, operands, 7)) return;
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> x(c.rows);
     for (uint32_t j = 0; j < c.columns; ++j) {
@@ -121,7 +121,7 @@ void RunGroupNorm(const NormCall& c, uint32_t n, uint32_t groups, uint32_t depth
                                    {"gamma", c.gamma, c.type, channels, Access::kRead},
                                    {"beta", c.beta, c.type, channels, Access::kRead},
                                    Tmp(c.tmp)};
-    AdvBegin(c.api, c.loc, operands, 7);
+    if (!AdvBegin(c.api, c.loc, operands, 7)) return;
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> x(static_cast<size_t>(depth) * c.columns);
     for (uint32_t i = 0; i < c.rows; ++i) {
@@ -161,7 +161,7 @@ void RunLayerNormGrad(const NormGradCall& c) {
                                    {"inputMean", c.mean, c.type, c.rows, Access::kRead},
                                    {"inputGamma", c.gamma, c.type, c.columns, Access::kRead},
                                    Tmp(c.tmp)};
-    AdvBegin(Api::kLayerNormGrad, c.loc, operands, 8);
+    if (!AdvBegin(Api::kLayerNormGrad, c.loc, operands, 8)) return;
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> scaled(c.columns), centred(c.columns);
     const double h = c.columns;
@@ -196,7 +196,7 @@ void RunLayerNormGradBeta(DType type, const TensorRef& dGamma, const TensorRef& 
                                    {"resForGamma", &forGamma, type, all, Access::kRead},
                                    {"inputDy", &dy, type, all, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin(Api::kLayerNormGradBeta, loc, operands, 5);
+    if (!AdvBegin(Api::kLayerNormGradBeta, loc, operands, 5)) return;
     if (Current().kind == CoreKind::kAic) return;
     for (uint32_t j = 0; j < columns; ++j) {
         double gamma = 0, beta = 0;
@@ -221,7 +221,7 @@ void RunWelfordUpdate(const WelfordCall& c) {
         {"inputVariance", c.inVariance, DType::kF32, all, Access::kRead},
         {"inputX", c.x, c.type, all, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.api, c.loc, operands, 6);
+    if (!AdvBegin(c.api, c.loc, operands, 6)) return;
     if (Current().kind == CoreKind::kAic) return;
     // In float32 step by step, as the device: official goldens allow no more error than that.
     const float factor = static_cast<float>(c.factor);
@@ -253,7 +253,7 @@ void RunWelfordFinalize(const WelfordCall& c) {
         {"inputVariance", c.inVariance, DType::kF32, c.length, Access::kRead},
         {"counts", c.counts, DType::kI32, c.length, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.api, c.loc, operands, 6);
+    if (!AdvBegin(c.api, c.loc, operands, 6)) return;
     if (Current().kind == CoreKind::kAic) return;
     const bool split = c.counts == nullptr && c.tailLength != 0;
     const bool counted = c.counts != nullptr || split;

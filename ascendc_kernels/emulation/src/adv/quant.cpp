@@ -30,7 +30,7 @@ void RunAscendQuant(const QuantCall& c) {
                                    {"scale", c.scale, c.type, c.scaleCount, Access::kRead},
                                    {"offset", c.offset, c.type, c.offsetCount, Access::kRead},
                                    Tmp(c.tmp)};
-    AdvBegin(Api::kAscendQuant, c.loc, operands, 5);
+    if (!AdvBegin(Api::kAscendQuant, c.loc, operands, 5)) return;
     if (Current().kind == CoreKind::kAic) return;
     for (uint32_t i = 0; i < c.count; ++i) {
         const double scale = c.scale ? LoadReal(*c.scale, c.type, i % c.scaleCount) : c.scale0;
@@ -57,7 +57,7 @@ void RunAscendDequant(const DequantCall& call) {
         {"src", c.src, DType::kI32, static_cast<uint64_t>(c.m - 1) * c.n + c.count, Access::kRead},
         {"deqScale", c.scale, c.scaleType, c.count, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(Api::kAscendDequant, c.loc, operands, 4);
+    if (!AdvBegin(Api::kAscendDequant, c.loc, operands, 4)) return;
     if (Current().kind == CoreKind::kAic) return;
     for (uint32_t i = 0; i < c.m; ++i) {
         for (uint32_t j = 0; j < c.count; ++j) {
@@ -93,7 +93,7 @@ void RunAscendAntiQuant(const AntiQuantCall& c) {
                                    {"offset", c.offset, c.dstType, factors, Access::kRead},
                                    {"scale", c.scale, c.dstType, factors, Access::kRead},
                                    Tmp(c.tmp)};
-    AdvBegin(Api::kAscendAntiQuant, c.loc, operands, 5);
+    if (!AdvBegin(Api::kAscendAntiQuant, c.loc, operands, 5)) return;
     if (Current().kind == CoreKind::kAic) return;
     const bool half = c.dstType == DType::kF16;  // bfloat16 is computed in float32
     for (uint64_t i = 0; i < all; ++i) {

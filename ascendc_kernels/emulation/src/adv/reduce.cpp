@@ -62,7 +62,7 @@ void RunAdvReduce(const AdvReduceCall& c) {
         {"src", c.src, c.type, static_cast<uint64_t>(c.rows - 1) * c.stride + c.columns,
          Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(c.api, c.loc, operands, 3);
+    if (!AdvBegin(c.api, c.loc, operands, 3)) return;
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> out(results);
     std::vector<double> values(c.alongRows ? c.rows : c.columns);
@@ -83,7 +83,7 @@ void RunReduceXorSum(DType type, const TensorRef& dst, const TensorRef& src0, co
                                    {"src0", &src0, type, count, Access::kRead},
                                    {"src1", &src1, type, count, Access::kRead},
                                    Tmp(tmp)};
-    AdvBegin(Api::kReduceXorSum, loc, operands, 4);
+    if (!AdvBegin(Api::kReduceXorSum, loc, operands, 4)) return;
     if (Current().kind == CoreKind::kAic) return;
     int64_t sum = 0;
     for (uint32_t i = 0; i < count; ++i) sum += LoadInt(src0, type, i) ^ LoadInt(src1, type, i);
@@ -126,7 +126,7 @@ void RunTopK(const TopKCall& c) {
         {"srcIndex", c.srcIndex, DType::kI32, c.small ? inner * rows : inner, Access::kRead},
         {"finish", c.finish, DType::kU8, rows, Access::kRead},
         Tmp(c.tmp)};
-    AdvBegin(Api::kTopK, c.loc, operands, 6);
+    if (!AdvBegin(Api::kTopK, c.loc, operands, 6)) return;
     if (Current().kind == CoreKind::kAic) return;
     std::vector<double> keys(inner);
     std::vector<uint32_t> order(inner);

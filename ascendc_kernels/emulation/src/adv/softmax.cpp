@@ -131,7 +131,7 @@ void RunSoftmax(const SoftmaxCall& c) {
                   "tiling tells it",
                   c.m, c.k);
     }
-    AdvBegin(c.api, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    if (!AdvBegin(c.api, c.loc, operands, sizeof(operands) / sizeof(operands[0]))) return;
     if (Current().kind == CoreKind::kAic) return;
     const Rows rows(c);
     if (grad) {
@@ -164,7 +164,8 @@ void RunSoftmaxV3(const SoftmaxV3Call& c) {
         {"inMax", c.inMax, c.rowType, row, Access::kRead},
         {kTmpRole, c.tmp, DType::kU8, c.tmp ? c.tmp->size : 0, Access::kWrite},
     };
-    AdvBegin(Api::kSoftmaxFlashV3, c.loc, operands, sizeof(operands) / sizeof(operands[0]));
+    if (!AdvBegin(Api::kSoftmaxFlashV3, c.loc, operands, sizeof(operands) / sizeof(operands[0])))
+        return;
     if (Current().kind == CoreKind::kAic) return;
     const double scale = static_cast<double>(c.alpha) / (1 - static_cast<double>(c.alpha));
     std::vector<double> x(c.k);
@@ -220,7 +221,10 @@ bool RunAdjustSoftmax(const TensorRef& res, DType resType, const TensorRef& max,
         {"softMaxRes", &res, resType, static_cast<uint64_t>(m) * k, Access::kReadWrite},
         {"maxTensor", &max, maxType, static_cast<uint64_t>(m) * block, Access::kRead},
     };
-    AdvBegin(Api::kAdjustSoftMaxRes, loc, operands, 2);
+    // What it returns follows from the data.
+    if (!AdvBegin(Api::kAdjustSoftMaxRes, loc, operands, 2)) {
+        StopWithoutValues(Current(), loc, Api(Api::kAdjustSoftMaxRes));
+    }
     bool found = false;
     for (uint32_t i = 0; i < m; ++i) {
         const uint64_t at = static_cast<uint64_t>(i) * block;

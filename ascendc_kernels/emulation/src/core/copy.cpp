@@ -43,6 +43,7 @@ void RunCopyIn(const CopyCall& c, const TensorRef& dst, const GmRef& src) {
         SetBlocks(AddTensor(r, "dst", dst, c.type, Access::kWrite), bytes, c.blocks, dstStride);
         SetBlocks(AddTensor(r, "src", src, c.type, Access::kRead), bytes, c.blocks, srcStride);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (bytes == 0 || c.blocks == 0) return;
     CheckLocal(core, dst, dst.addr + Span(bytes, c.blocks, dstStride), c.api, "dst", c.loc);
@@ -69,6 +70,7 @@ void RunCopyOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
         o.atomic = core.regs.atomicOp != 0;
         SetBlocks(AddTensor(r, "src", src, c.type, Access::kRead), bytes, c.blocks, srcStride);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (bytes == 0 || c.blocks == 0) return;
     CheckLocal(core, src, src.addr + Span(bytes, c.blocks, srcStride), c.api, "src", c.loc);
@@ -100,6 +102,7 @@ void RunCopyLocal(const CopyCall& c, const TensorRef& dst, const TensorRef& src)
         SetBlocks(AddTensor(r, "dst", dst, to, Access::kWrite), written, c.blocks, dstStride);
         SetBlocks(AddTensor(r, "src", src, c.type, Access::kRead), bytes, c.blocks, srcStride);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (bytes == 0 || c.blocks == 0) return;
     CheckLocal(core, dst, dst.addr + Span(written, c.blocks, dstStride), c.api, "dst", c.loc);
@@ -153,6 +156,7 @@ void RunPadIn(const CopyPadCall& p, const TensorRef& dst, const GmRef& src) {
         o.align = 1;
         if (c.blockBytes == 0) r.operands[0].blockBytes = 0;
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (p.isPad) core.regs.padValue = p.value;  // the value goes through SetPadValue's register
     if (c.blockBytes == 0 || c.blocks == 0) return;
@@ -206,6 +210,7 @@ void RunPadOut(const CopyCall& c, const GmRef& dst, const TensorRef& src) {
         SetBlocks(AddTensor(r, "src", src, c.type, Access::kRead), c.blockBytes, c.blocks,
                   srcStride);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (c.blockBytes == 0 || c.blocks == 0) return;
     CheckLocal(core, src, src.addr + Span(c.blockBytes, c.blocks, srcStride), c.api, "src", c.loc);

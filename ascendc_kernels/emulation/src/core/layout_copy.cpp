@@ -85,6 +85,7 @@ void RunNd2Nz(DType type, const TensorRef& dst, const GmRef& src, const AscendC:
         Nd2NzDst(AddTensor(r, "dst", dst, type, Access::kWrite), type, p);
         Nd2NzSrc(AddTensor(r, "src", src, type, Access::kRead), es, p);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckLocal(core, dst, Nd2NzEnd(type, dst, p), Api::kDataCopy, "dst", loc);
     Nd2NzLoop(type, dst, p, [&](uint32_t m, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
@@ -103,6 +104,7 @@ void RunNd2NzLocal(DType type, const TensorRef& dst, const TensorRef& src,
         Nd2NzDst(AddTensor(r, "dst", dst, type, Access::kWrite), type, p);
         Nd2NzSrc(AddTensor(r, "src", src, type, Access::kRead), es, p);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckLocal(core, dst, Nd2NzEnd(type, dst, p), Api::kDataCopy, "dst", loc);
     Nd2NzLoop(type, dst, p, [&](uint32_t m, uint32_t n, uint32_t d, uint8_t* to, uint64_t bytes) {
@@ -128,6 +130,7 @@ void RunPadNd2Nz(DType type, const TensorRef& dst, const TensorRef& src,
         o.blocks = copy.blockCount;
         o.blockStride = static_cast<int64_t>(rowBytes);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckLocal(core, dst, Nd2NzEnd(type, dst, p), Api::kDataCopyPad, "dst", loc);
     CheckLocal(core, src,
@@ -174,6 +177,7 @@ void RunNz2Nd(DType type, const GmRef& dst, const TensorRef& src, const AscendC:
         o.repeats = p.ndNum;
         o.repeatStride = static_cast<int64_t>(p.srcNdMatrixStride) * 512;
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     for (uint32_t m = 0; m < p.ndNum; ++m) {
         for (uint32_t n = 0; n < p.nValue; ++n) {
@@ -284,6 +288,7 @@ void RunGmFill(Api api, DType type, const GmRef& dst, uint64_t count, uint64_t v
         Operand& o = AddTensor(r, "gm", dst, type, Access::kWrite);
         SetBlocks(o, bytes, 1, 0);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (bytes == 0) return;
     const uint64_t room = GmBytes(core, dst.ptr, bytes, true, api, loc);

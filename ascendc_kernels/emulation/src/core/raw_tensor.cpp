@@ -95,6 +95,9 @@ void MoveTensor(TensorRef& t, TPosition pos) {
 void TellPointer(const TensorRef& t) {
     if (t.mem != Mem::kUb || t.hi <= t.lo) return;
     Core& core = Current();
+    // The instructions that get a pointer have values of their own; C++ that reads through it has
+    // not, and it cannot be told apart.
+    NeedsValues(core, "GetPhyAddr", Loc());
     BufferEvent e;
     e.kind = BufferKind::kPointer;
     e.mem = t.mem;

@@ -245,6 +245,7 @@ void Scheduler::StartOn(Running& slot, int id) {
     Core& c = slot.core;
     AttachMemory(c, slot.memory, soc_, s.kind);
     c.sink = sink_;
+    c.timeOnly = sink_ != nullptr && sink_->IsTimeOnly();
     c.kind = s.kind;
     c.id = id;
     c.blockIdx = s.blockIdx;

@@ -56,9 +56,22 @@ void LoadTiling(void* dst, const void* src, uint64_t bytes, const char* type, Lo
     memcpy(dst, src, bytes);
 }
 
+namespace {
+
+// Whether memory is an input, whose values are there before the kernel runs, or a constant.
+bool IsInput(const Core& core, const uint8_t* address) {
+    const OpgenGmRange* const range = core.scheduler->FindRange(address);
+    if (range == nullptr) return false;
+    const int kind = range->kind & 0xff;
+    return kind == OPGEN_GM_INPUT || kind == OPGEN_GM_TILING;
+}
+
+}  // namespace
+
 void EmitScalar(const TensorRef& t, DType type, uint64_t offset, uint32_t bytes, Access access,
                 Loc loc) {
     Core& core = Current();
+    if (access != Access::kWrite) NeedsValues(core, Api::kGetValue, loc);
     Record r;
     r.SetApi(access == Access::kRead    ? Api::kGetValue
              : access == Access::kWrite ? Api::kSetValue
@@ -76,6 +89,9 @@ void EmitScalar(const TensorRef& t, DType type, uint64_t offset, uint32_t bytes,
 void EmitScalar(const GmRef& t, DType type, uint64_t offset, uint32_t bytes, Access access,
                 Loc loc) {
     Core& core = Current();
+    if (access != Access::kWrite && !IsInput(core, t.ptr + offset)) {
+        NeedsValues(core, Api::kGetValue, loc);
+    }
     Record r;
     r.SetApi(access == Access::kRead    ? Api::kGetValue
              : access == Access::kWrite ? Api::kSetValue

@@ -320,6 +320,7 @@ void CubeFixpipe(const GmRef& dst, DType dstType, const TensorRef& given, DType 
         Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite);
         to.atomic = atomic;
         Prepare(core, r, to, src, srcType, dstType, table, a);
+        if (core.timeOnly) return;
     }
     const bool inside = GmHolds(core, dst.ptr, TargetBytes(a, DTypeBits(dstType) / 8));
     Run(core, dst.ptr, dstType, src, srcType, table, a, atomic, inside, api, Where(core, loc));
@@ -343,6 +344,7 @@ void CubeFixpipe(const TensorRef& dst, DType dstType, const TensorRef& given, DT
         r.loc = Where(core, loc);
         Operand& to = AddOperand(r, "dst", dst, dstType, Access::kWrite, kBlock);
         Prepare(core, r, to, src, srcType, dstType, table, a);
+        if (core.timeOnly) return;
     }
     Run(core, dst.ptr, dstType, src, srcType, table, a, false, true, api, loc);
 }

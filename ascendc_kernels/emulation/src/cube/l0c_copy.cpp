@@ -174,6 +174,7 @@ void RunCopyFromL0c(const TensorRef& dst, DType dstType, const TensorRef& src, D
         CheckRange(core, table, table.size, "deqTensor", Api::kDataCopy, loc);
     }
     Tell(core, c, dst, dstType, src, srcType, IsVector(e.deqScale) ? &table : nullptr, loc);
+    if (core.timeOnly) return;
     for (uint32_t block = 0; block < c.blocks; ++block) {
         for (uint32_t f = 0; f < c.fractals; ++f) {
             const uint8_t* in =
@@ -244,6 +245,7 @@ void RunCopyToL0c(const TensorRef& dst, DType dstType, const TensorRef& src, DTy
         from.repeats = p.blockCount;
         from.repeatStride = static_cast<int64_t>(srcBlock);
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     for (uint32_t block = 0; block < p.blockCount; ++block) {
         for (uint32_t f = 0; f < p.blockLen; ++f) {
@@ -292,6 +294,7 @@ void CubeBroadcast(const TensorRef& dst, const TensorRef& src, DType type, uint3
         from.repeats = blocks;
         from.repeatStride = static_cast<int64_t>(srcBlock);
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     for (uint32_t b = 0; b < blocks; ++b) {
         for (uint32_t f = 0; f < length; ++f) {

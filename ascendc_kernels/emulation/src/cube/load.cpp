@@ -100,6 +100,7 @@ void CubeLoad2d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
         Operand& from = AddOperand(r, "src", src, type, Access::kRead, kBlock);
         FillFractals(to, from, args);
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     const int64_t last = args.start + static_cast<int64_t>(args.repeat - 1ull) * args.srcStride;
     if (args.repeat != 0 && last >= 0) {
@@ -122,6 +123,7 @@ void CubeLoad2d(const TensorRef& dst, const GmRef& src, DType type, const Load2d
         Operand& from = AddOperand(r, "src", src, type, Access::kRead);
         FillFractals(to, from, args);
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     Load2d(core, dst, src.ptr, true, type, args, api, loc);
 }
@@ -160,6 +162,7 @@ void CubeLoadTranspose(const TensorRef& dst, const TensorRef& src, DType type,
         from.repeats = args.repeat;
         from.repeatStride = static_cast<int64_t>(args.srcStride) * squareBytes;
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     const auto nibble = [](const uint8_t* p, uint32_t i) {
         return static_cast<uint8_t>((i & 1) ? p[i / 2] >> 4 : p[i / 2] & 15);
@@ -287,6 +290,7 @@ void CubeLoad3d(const TensorRef& dst, const TensorRef& src, DType type, const Lo
             from.blockBytes = static_cast<uint32_t>(from.hi - from.addr);
         }
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     const ColumnMatrix matrix(args, c0, size, src.ptr);
     uint8_t padding[8];
@@ -336,6 +340,7 @@ void CubeLoadSparse(const TensorRef& dst, const TensorRef& src, const TensorRef&
         AddOperand(r, "idx", positions, DType::kU8, Access::kRead, kBlock).blockBytes =
             repeat * kIndexFractal;
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     memcpy(dst.ptr, from.ptr, static_cast<size_t>(repeat) * kFractal);
     memcpy(StateOf(core).sparse + dst.addr / 4, positions.ptr,
@@ -361,6 +366,7 @@ void CubeFill(const TensorRef& dst, DType type, uint64_t valueBits, uint32_t rep
         to.repeats = repeat;
         to.repeatStride = static_cast<int64_t>(blocks + gap) * unit;
         Emit(core, r);
+        if (core.timeOnly) return;
     }
     for (uint32_t i = 0; i < repeat; ++i) {
         uint8_t* out = dst.ptr + static_cast<uint64_t>(i) * (blocks + gap) * unit;

@@ -247,6 +247,8 @@ void MatmulCompute(const MatmulArgs& a, Api api, Loc loc) {
     uint8_t atomic = a.atomic != 0 ? a.atomic : core.regs.atomicOp;
     if (atomic == kPlainStore) atomic = 0;
     if (core.sink != nullptr) EmitAll(core, a, api, loc, atomic != 0);
+    for (uint32_t i = 0; i < a.blocks; ++i) NoteStore(core);
+    if (core.timeOnly) return;
     const bool integer = a.a.type == DType::kI8 || a.a.type == DType::kI4;
     Way way{api, Where(core, loc), atomic, DType::kF32,
             IsInside(core, a.c, {"C", a.cRow, a.m, a.cColumn, a.n}, api, Where(core, loc))};
@@ -256,7 +258,6 @@ void MatmulCompute(const MatmulArgs& a, Api api, Loc loc) {
     } else {
         Run<float>(core, a, way);
     }
-    for (uint32_t i = 0; i < a.blocks; ++i) NoteStore(core);
 }
 
 uint8_t* MatmulScratch(const void* owner, int slot, uint64_t bytes) {

@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "ascendc_emu/types.h"
-#include "core/products.h"
 #include "core/thread_object.h"
 #include "cube/cube.h"
 
 namespace ascendc_emu {
-
-bool g_skip_products = false;
 
 namespace {
 
@@ -216,7 +213,7 @@ void CubeMmad(const TensorRef& dst, DType cType, const TensorRef& left, DType aT
             init.blockBytes = s.n * 4;
         }
         Emit(core, r);
-        if (g_skip_products) return;
+        if (core.timeOnly) return;
     }
     if (cType == DType::kI32) {
         Run<int32_t, int64_t>(core, c, a, aType, b, bType, bias, args, s);

@@ -2,6 +2,8 @@
 #include "profile/core_replay.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
 namespace ascendc_emu {
 namespace profile {
@@ -13,6 +15,39 @@ constexpr uint8_t kVectorPipe = static_cast<uint8_t>(Pipe::kV);
 // Shorter than a cycle: no gap between two instructions.
 constexpr double kGap = 1e-6;
 
+// Steps of a window until the pipes are filled: the rate is that of the others.
+constexpr uint32_t kWindowHead = kWindowSteps / 4;
+
+PipeResult Difference(const PipeResult& a, const PipeResult& b) {
+    PipeResult d;
+    d.busy = a.busy - b.busy;
+    d.stalled = a.stalled - b.stalled;
+    d.gmWait = a.gmWait - b.gmWait;
+    d.work = a.work - b.work;
+    d.instructions = a.instructions - b.instructions;
+    d.bytes = a.bytes - b.bytes;
+    for (const auto& [key, ns] : a.waits) {
+        const auto before = b.waits.find(key);
+        const double rest = ns - (before == b.waits.end() ? 0 : before->second);
+        if (rest > 0) d.waits[key] = rest;
+    }
+    return d;
+}
+
+uint64_t Scaled(uint64_t count, double factor) {
+    return static_cast<uint64_t>(static_cast<double>(count) * factor + 0.5);
+}
+
+void AddTimes(PipeResult* to, const PipeResult& part, double factor) {
+    to->busy += part.busy * factor;
+    to->stalled += part.stalled * factor;
+    to->gmWait += part.gmWait * factor;
+    to->work += part.work * factor;
+    to->instructions += Scaled(part.instructions, factor);
+    to->bytes += Scaled(part.bytes, factor);
+    for (const auto& [key, ns] : part.waits) to->waits[key] += ns * factor;
+}
+
 }  // namespace
 
 CoreReplay::CoreReplay(Shared& shared, const CoreTrace& trace, uint32_t index, double start)
@@ -21,7 +56,8 @@ CoreReplay::CoreReplay(Shared& shared, const CoreTrace& trace, uint32_t index, d
       out_(shared.result.cores[index]),
       index_(index),
       now_(start),
-      slots_(trace.slots, kUnknown) {
+      slots_(trace.slots, kUnknown),
+      sampled_(shared.trace.stride > 1) {
     const auto depth = static_cast<uint32_t>(std::max(1.0, s_.p.queue_depth));
     for (PipeState& pipe : pipes_) {
         pipe.queue.resize(depth);
@@ -55,6 +91,8 @@ uint32_t CoreReplay::Event(uint8_t pipe, uint8_t kind, const Step& step, double 
     e.api = step.api;
     e.pipe = pipe;
     e.kind = kind;
+    const bool works = step.kind == StepKind::kWork || step.kind == StepKind::kCopy;
+    e.operands = works ? step.id : 0;
     events.push_back(e);
     return static_cast<uint32_t>(events.size() - 1);
 }
@@ -68,18 +106,31 @@ void CoreReplay::Stall(uint8_t pipe, const Step& step, double from, double to, u
     const uint32_t key = works ? static_cast<uint32_t>(WaitFor::kScalar)
                                : uint32_t{step.detail} | uint32_t{step.id} << 8;
     out_.pipes[pipe].waits[{key, step.site}] += to - from;
-    s_.result.lines[size_t{step.site} * kPipeCount + pipe].stalled += to - from;
+    Line(step, pipe).stalled += to - from;
     Event(pipe, OPGEN_PROFILE_STALL, step, from, to, 0, cause);
 }
 
+LineResult& CoreReplay::Line(const Step& step, uint8_t pipe) {
+    const size_t index = size_t{step.site} * kPipeCount + pipe;
+    return sampled_ ? window_.lines[index] : s_.result.lines[index];
+}
+
 void CoreReplay::SetSlot(uint32_t slot, double time, uint32_t event) {
+    if (slot == kPassedSlot) return;
     slots_[slot] = time;
     if (!slotEvents_.empty()) slotEvents_[slot] = event;
 }
 
+uint32_t CoreReplay::SlotEvent(const Step& step) const {
+    const bool known = step.sync.slot < slotEvents_.size();
+    return known ? slotEvents_[step.sync.slot] : OPGEN_PROFILE_NO_EVENT;
+}
+
 double CoreReplay::SlotTime(const Step& step) const {
     if (!s_.options.effects.bufferWaits && (step.flags & kBackward) != 0) return 0;
-    return slots_[step.sync.slot];
+    if (step.sync.slot == kPassedSlot) return 0;
+    const double set = slots_[step.sync.slot];
+    return set == kUnknown && step.sync.slot < passed_ ? 0 : set;
 }
 
 void CoreReplay::Contribute(uint32_t effect, double time, uint32_t event) {
@@ -119,9 +170,19 @@ bool CoreReplay::StepScalar() {
         if (!PipesDrained(&until)) return false;
         finished_ = true;
         end_ = out_.end = until;
+        if (sampled_) EndWindow();
         return false;
     }
     const Step& step = trace_.steps[next_];
+    if (sampled_) {
+        if (next_ == window_.first + kWindowHead) window_.headEnd = Reached();
+        if (step.kind == StepKind::kSkip) return BeginSkip(trace_.gaps[step.sync.slot]);
+    }
+    if (step.kind == StepKind::kWindow) {
+        if (sampled_) BeginWindow();
+        ++next_;
+        return true;
+    }
     const double issued =
         now_ + static_cast<double>(step.scalar) * s_.options.scalarScale * s_.cycle;
     const auto work = [&] { out_.pipes[kScalarPipe].busy += issued - now_; };
@@ -149,7 +210,7 @@ bool CoreReplay::StepScalar() {
             const double set = SlotTime(step);
             if (set == kUnknown) return false;
             until = std::max(until, set + s_.p.scalar_flag * s_.cycle);
-            if (!slotEvents_.empty()) cause = slotEvents_[step.sync.slot];
+            cause = SlotEvent(step);
             break;
         }
         case StepKind::kBarrierAll:
@@ -191,6 +252,102 @@ bool CoreReplay::StepScalar() {
     return true;
 }
 
+// How far the pipes are. The scalar unit is ahead of them, by more or less.
+double CoreReplay::Reached() const {
+    double reached = now_;
+    for (const PipeState& pipe : pipes_) reached = std::max(reached, pipe.free);
+    return reached;
+}
+
+void CoreReplay::BeginWindow() {
+    EndWindow();
+    window_.lastRate = window_.rate;
+    window_.first = next_;
+    window_.begin = window_.headEnd = now_;
+    window_.tailEnd = kUnknown;
+    window_.open = true;
+    std::copy(std::begin(out_.pipes), std::end(out_.pipes), std::begin(window_.pipes));
+    ++windows_;
+}
+
+// The steps of a window are over, or the core is: its lines go to those of the launch.
+void CoreReplay::EndWindow() {
+    for (const auto& [index, line] : window_.lines) {
+        LineResult& sum = s_.result.lines[index];
+        sum.busy += line.busy;
+        sum.stalled += line.stalled;
+        sum.instructions += line.instructions;
+        sum.bytes += line.bytes;
+    }
+    window_.lines.clear();
+    // Nothing follows that the last gap could be compared with: as far off as the one before.
+    if (finished_ && !window_.isOnly) {
+        sampleError_ += window_.lastSkipped * std::abs(window_.rate - window_.lastRate) / 2;
+    }
+}
+
+// Takes the steps of a gap as done, in the time that follows from the window before it. False: the
+// core waits for that.
+bool CoreReplay::BeginSkip(const Gap& gap) {
+    if (skip_.gap != nullptr) return false;
+    if (window_.tailEnd == kUnknown) window_.tailEnd = Reached();
+    double until = now_;
+    if (!PipesDrained(&until)) return false;
+    double idle = 0;
+    if (window_.open) {
+        window_.open = false;
+        window_.steps = next_ - window_.first - 1;
+        const uint64_t head = std::min<uint64_t>(kWindowHead, window_.steps / 2);
+        const auto steps = static_cast<double>(window_.steps);
+        window_.rate =
+            (window_.tailEnd - window_.headEnd) / std::max(1.0, steps - static_cast<double>(head));
+        for (int i = 0; i < kPipeCount; ++i) {
+            window_.pipes[i] = Difference(out_.pipes[i], window_.pipes[i]);
+        }
+        if (windows_ > 1) {
+            // Filling and draining the pipes is what sampling costs; the kernel does it once.
+            idle = std::max(0.0, until - window_.begin - window_.rate * steps);
+            sampleError_ += window_.lastSkipped * std::abs(window_.rate - window_.lastRate) / 2;
+            window_.isOnly = false;
+        }
+        window_.lastSkipped = 0;
+    }
+    const auto skipped = static_cast<double>(gap.steps);
+    window_.lastSkipped += skipped;
+    const double factor = skipped / std::max(1.0, static_cast<double>(window_.steps));
+    for (int i = 0; i < kPipeCount; ++i) AddTimes(&out_.pipes[i], window_.pipes[i], factor);
+    if (s_.options.detail) {
+        for (const auto& [index, line] : window_.lines) {
+            LineResult& sum = s_.result.lines[index];
+            sum.busy += line.busy * factor;
+            sum.stalled += line.stalled * factor;
+            sum.instructions += Scaled(line.instructions, factor);
+            sum.bytes += Scaled(line.bytes, factor);
+        }
+    }
+    skip_.gap = &gap;
+    skip_.begin = until;
+    skip_.length = std::max(0.0, window_.rate * skipped - idle);
+    skip_.copy = 0;
+    if (gap.copies.empty()) {
+        EndSkip();
+        return true;
+    }
+    starts.push_back({kGapPipe, until});
+    return false;
+}
+
+void CoreReplay::EndSkip() {
+    const double until = skip_.begin + skip_.length;
+    passed_ = std::max(passed_, skip_.gap->slotEnd);
+    skip_.gap = nullptr;
+    now_ = until;
+    for (PipeState& pipe : pipes_) {
+        pipe.free = pipe.done = pipe.busyUntil = pipe.worked = pipe.freed = until;
+    }
+    ++next_;
+}
+
 void CoreReplay::Work(uint8_t number, PipeState& pipe, const Step& step, double issue) {
     const double start = std::max(issue, pipe.free);
     Stall(number, step, pipe.free, start, OPGEN_PROFILE_NO_EVENT);
@@ -208,7 +365,7 @@ void CoreReplay::Work(uint8_t number, PipeState& pipe, const Step& step, double 
     ++result.instructions;
     result.bytes += step.work.bytes;
     if (s_.options.detail) {
-        LineResult& line = s_.result.lines[size_t{step.site} * kPipeCount + number];
+        LineResult& line = Line(step, number);
         line.busy += end - start;
         ++line.instructions;
         line.bytes += step.work.bytes;
@@ -247,7 +404,7 @@ void CoreReplay::EndCopy(uint8_t number, double end, double done) {
     result.instructions += (step.flags & kContinued) == 0;
     result.bytes += pipe.copy.bytes;
     if (!s_.options.detail) return;
-    LineResult& line = s_.result.lines[size_t{step.site} * kPipeCount + number];
+    LineResult& line = Line(step, number);
     line.busy += end - start;
     line.instructions += (step.flags & kContinued) == 0;
     line.bytes += pipe.copy.bytes;
@@ -286,8 +443,7 @@ bool CoreReplay::StepPipe(uint8_t number) {
             const bool scalar = step.detail >> 4 == kScalarPipe;
             const double latency = scalar ? s_.p.scalar_flag : s_.p.flag_latency;
             const double until = std::max(ready, set + latency * s_.cycle);
-            const uint32_t cause =
-                slotEvents_.empty() ? OPGEN_PROFILE_NO_EVENT : slotEvents_[step.sync.slot];
+            const uint32_t cause = SlotEvent(step);
             Stall(number, step, idle, until, cause);
             Event(number, OPGEN_PROFILE_WAIT_FLAG, step, ready, until, 0, cause);
             pipe.free = until;

@@ -14,7 +14,6 @@
 
 #include "profile/event_file.h"
 #include "profile/process_summary.h"
-#include "core/products.h"
 #include "profile/recorder.h"
 #include "profile/replay.h"
 #include "profile/report.h"
@@ -38,6 +37,13 @@ struct Options {
         const char* const file = std::getenv("OPGEN_PROFILE_PARAMETERS");
         return file != nullptr ? file : "";
     }
+    // How many steps of a launch are kept.
+    uint64_t Room() const {
+        if (given.max_records != 0) return given.max_records;
+        const char* const text = std::getenv("OPGEN_PROFILE_MAX_RECORDS");
+        const uint64_t room = text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+        return room != 0 ? room : kMaxRecords;
+    }
     bool IsWarm() const {
         if (given.l2 != 0) return given.l2 == 2;
         const char* const l2 = std::getenv("OPGEN_PROFILE_L2");
@@ -48,7 +54,8 @@ struct Options {
 // The last launch and its profile, made when somebody asks for it.
 struct Last {
     std::unique_ptr<Trace> trace;
-    std::string problem;  // of the parameters
+    std::string problem;   // of the parameters
+    std::string valuesAt;  // where the kernel asked for values that it has none of
     bool made = false;
     std::string json = "{}";
     std::vector<OpgenProfileEvent> events;
@@ -130,13 +137,23 @@ void Make() {
     }
     if (!g_last.trace) return;
     const Trace& trace = *g_last.trace;
+    if (!g_last.valuesAt.empty()) {
+        g_last.json = ErrorJson(
+            "OPG589", "the kernel cannot be profiled without its arithmetic: " + trace.kernel,
+            "it asks for values (" + g_last.valuesAt +
+                "), and what it does next may follow from them",
+            "unset OPGEN_PROFILE_ARITHMETIC");
+        return;
+    }
     if (trace.dropped > 0) {
         const uint64_t all = trace.records + trace.dropped;
         g_last.json = ErrorJson(
             "OPG591", "the launch is too large to be profiled: " + std::to_string(all) + " records",
-            "a record takes 40 bytes, and " + std::to_string(trace.records) + " are kept",
+            "a record takes 40 bytes, and " + std::to_string(trace.kept) +
+                " have room; a sample, 4096 steps of a core in a row and the copies of the others, "
+                "does not fit either, or the cores wait for one another too often for one",
             "profile a smaller shape, or allow more records (" + std::to_string(all * 40 >> 20) +
-                " MB)");
+                " MB hold all of them): OPGEN_PROFILE_MAX_RECORDS=" + std::to_string(all));
         return;
     }
     const std::string file = g_options.ParameterFile();
@@ -154,7 +171,7 @@ void Make() {
     Result result = Replay(trace, p, options);
     const double time = result.launch + result.kernel;
     const int ablation = g_options.given.ablation;
-    const bool again = ablation == 1 || (ablation == 0 && trace.records <= kAblationRecords);
+    const bool again = ablation == 1 || (ablation == 0 && trace.kept <= kAblationRecords);
     Profile profile{trace, p, options.warm, result, time, time, {}};
     if (again) {
         profile.lowNs = TimeAt(trace, file, End::kFast, options.warm, p);
@@ -197,6 +214,16 @@ std::vector<OpgenProfileEvent> Ordered(const std::vector<OpgenProfileEvent>& eve
     return sorted;
 }
 
+bool IsSkipped(const char* variable) {
+    const char* const value = std::getenv(variable);
+    return value != nullptr && std::strcmp(value, "skip") == 0;
+}
+
+std::string AtPlace(Loc loc) {
+    if (loc.file == nullptr) return "";
+    return std::string(" at ") + loc.file + ":" + std::to_string(loc.line);
+}
+
 class ProfileSink : public Sink {
  public:
     void OnLaunch(const LaunchInfo& info) override {
@@ -204,19 +231,17 @@ class ProfileSink : public Sink {
         std::lock_guard<std::mutex> lock(g_mutex);
         Parameters p;
         problem_ = ReadParameters(*info.soc, g_options.ParameterFile(), End::kValue, &p);
-        const uint64_t room = g_options.given.max_records;
-        const char* const products = std::getenv("OPGEN_PROFILE_PRODUCTS");
-        g_skip_products = products != nullptr && std::strcmp(products, "skip") == 0;
-        recorder_ = std::make_unique<Recorder>(p, room != 0 ? room : kMaxRecords);
+        recorder_ = std::make_unique<Recorder>(p, g_options.Room());
         recorder_->OnLaunch(info);
     }
     void OnLaunchEnd(const LaunchInfo& info) override {
         counts_->OnLaunchEnd(info);
-        g_skip_products = false;
         std::lock_guard<std::mutex> lock(g_mutex);
         g_last = Last();
         g_last.problem = problem_;
         g_last.trace = recorder_->Take();
+        g_last.trace->timeOnly = timeOnly_;
+        g_last.valuesAt = valuesAt_;
         for (const CoreTrace& core : g_last.trace->cores) {
             if (!core.ended) g_last.trace->failed = true;
         }
@@ -227,6 +252,12 @@ class ProfileSink : public Sink {
         Make();
         std::ofstream(file, std::ios::app) << g_last.json << '\n';
         AppendEvents(g_last.events);
+    }
+    bool IsTimeOnly() const override { return timeOnly_; }
+    void OnProblem(Core&, const Problem& problem) override {
+        if (timeOnly_ && std::strcmp(problem.check, "NoValues") == 0) {
+            valuesAt_ = std::string(problem.op) + AtPlace(problem.loc);
+        }
     }
     void OnCoreStart(Core& core) override {
         counts_->OnCoreStart(core);
@@ -250,6 +281,8 @@ class ProfileSink : public Sink {
     std::unique_ptr<Sink> counts_{profiler::MakeCounter()};
     std::unique_ptr<Recorder> recorder_;
     std::string problem_;
+    const bool timeOnly_ = IsSkipped("OPGEN_PROFILE_ARITHMETIC");
+    std::string valuesAt_;  // what asked for values that there are none of
 };
 
 const bool kRegistered = [] {

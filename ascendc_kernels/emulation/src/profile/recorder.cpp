@@ -81,13 +81,62 @@ uint32_t Recorder::SiteOf(Loc loc) {
     return cached.site;
 }
 
-Step* Recorder::Add(CoreState& state, StepKind kind, Pipe pipe, Loc loc) {
-    if (trace_->records >= room_) {
+// Where a step goes: to the steps that are kept, to the copies of a gap, or to a place that is
+// written again. Null where there is no room for it.
+Step* Recorder::Place(CoreState& state, StepKind kind) {
+    const bool together = AreTogether(kind);
+    together_ += together;
+    ++trace_->records;
+    state.window.Next(state.trace, trace_->stride);
+    while (!state.window.skipping || together) {
+        if (trace_->kept < room_) {
+            ++trace_->kept;
+            return &state.trace.steps.Add();
+        }
+        // The window that this step is in may be one that is not kept from now on.
+        if (!MakeRoom()) {
+            --trace_->records;
+            ++trace_->dropped;
+            return nullptr;
+        }
+    }
+    Gap& gap = OpenGap(state.trace);
+    ++gap.steps;
+    gap.slotEnd = state.trace.slots;
+    if (kind != StepKind::kCopy) return &state.window.scratch;
+    if (trace_->kept >= room_ && !MakeRoom()) {
+        --trace_->records;
         ++trace_->dropped;
         return nullptr;
     }
-    ++trace_->records;
-    Step& step = state.trace.steps.Add();
+    ++trace_->kept;
+    Gap& open = OpenGap(state.trace);
+    open.copies.emplace_back();
+    return &open.copies.back();
+}
+
+// Keeps half as many windows of all cores.
+bool Recorder::MakeRoom() {
+    // Where cores wait for one another all the time, a window says little about what follows it.
+    constexpr uint64_t kRarely = 64;
+    if (full_ || together_ * kRarely > trace_->records) return false;
+    trace_->stride *= 2;
+    uint64_t kept = 0;
+    for (auto& state : states_) {
+        if (!state) continue;
+        Thin(&state->trace, trace_->stride);
+        kept += KeptOf(state->trace);
+        state->window.Decide(trace_->stride);
+    }
+    full_ = kept > trace_->kept / 8 * 7;
+    trace_->kept = kept;
+    return kept < room_;
+}
+
+Step* Recorder::Add(CoreState& state, StepKind kind, Pipe pipe, Loc loc) {
+    Step* const place = Place(state, kind);
+    if (place == nullptr) return nullptr;
+    Step& step = *place;
     step.kind = kind;
     step.pipe = static_cast<uint8_t>(pipe);
     step.flags = 0;
@@ -124,6 +173,7 @@ void Recorder::AddCopies(CoreState& state, const Record& r, const Operand& o) {
     for (const Hint& hint : state.hints) {
         if (o.addr >= hint.begin && o.addr < hint.end) bypass = hint.bypass;
     }
+    const uint16_t names = operandNames_.Of(r, placed_, trace_.get());
     // A pattern of two strides is one copy per outer step.
     const bool nested = o.blocks > 1 && o.repeats > 1;
     const uint32_t outer = nested ? o.repeats : 1;
@@ -131,6 +181,7 @@ void Recorder::AddCopies(CoreState& state, const Record& r, const Operand& o) {
         Step* const step = Add(state, StepKind::kCopy, pipe, r.loc);
         if (step == nullptr) return;
         step->api = r.api.id;
+        step->id = names;
         step->flags = static_cast<uint8_t>((store ? kStore : 0) | (bypass ? kBypass : 0) |
                                            (i > 0 ? kContinued : 0) | (o.atomic ? kAtomic : 0));
         if (i > 0) step->scalar = 0;
@@ -172,6 +223,7 @@ void Recorder::OnInstruction(Core& core, const Record& r) {
     Step* const step = Add(state, StepKind::kWork, r.pipe, r.loc);
     if (step == nullptr) return;
     step->api = r.api.id;
+    step->id = operandNames_.Of(r, placed_, trace_.get());
     costs_.Fill(r, step);
 }
 
@@ -231,7 +283,7 @@ void Recorder::OnSync(Core& core, const SyncEvent& e) {
     CoreState& state = State(core);
     switch (e.kind) {
         case SyncKind::kSetFlag: {
-            const uint32_t slot = state.trace.slots++;
+            const uint32_t slot = NewSlot(state);
             state.flags[FlagKey(e.src, e.dst, e.id)].slots.push_back(slot);
             AddSet(state, e.src, slot, e.loc);
             return;
@@ -263,7 +315,7 @@ void Recorder::OnSync(Core& core, const SyncEvent& e) {
             Add(state, StepKind::kBarrierAll, Pipe::kS, e.loc);
             return;
         case SyncKind::kPassScalar: {
-            const uint32_t slot = state.trace.slots++;
+            const uint32_t slot = NewSlot(state);
             AddSet(state, e.src, slot, e.loc);
             AddWait(state, Pipe::kS, slot, WaitFor::kEvent, e.src, e.loc);
             return;
@@ -359,7 +411,7 @@ void Recorder::OnBuffer(Core& core, const BufferEvent& e) {
     const Pipe waiter = filling ? e.consumer : e.producer;
     // Their scalar work is that of the queue's call.
     if (sets) {
-        slot = ++state.trace.slots;
+        slot = NewSlot(state) + 1;
         AddSet(state, setter, slot - 1, e.loc);
         return;
     }

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "profile/costs.h"
+#include "profile/operand_names.h"
 #include "profile/placement.h"
+#include "profile/sampling.h"
 #include "profile/trace.h"
 
 namespace ascendc_emu {
@@ -22,7 +24,7 @@ namespace profile {
 
 class Recorder {
  public:
-    // `room`: how many steps are stored at most.
+    // `room`: how many steps are stored at most. A launch with more is sampled (sampling.h).
     Recorder(const Parameters& parameters, uint64_t room);
 
     void OnLaunch(const LaunchInfo& info);
@@ -50,6 +52,7 @@ class Recorder {
     };
     struct CoreState {
         CoreTrace trace;
+        Window window;
         float scalar = 0;  // cycles of the scalar unit since the last step
         std::unordered_map<uint32_t, Fifo> flags;
         std::vector<BufferSlots> buffers;
@@ -62,6 +65,11 @@ class Recorder {
 
     CoreState& State(const Core& core);
     Step* Add(CoreState& state, StepKind kind, Pipe pipe, Loc loc);
+    Step* Place(CoreState& state, StepKind kind);
+    bool MakeRoom();
+    static uint32_t NewSlot(CoreState& state) {
+        return state.window.skipping ? kPassedSlot : state.trace.slots++;
+    }
     uint32_t SiteOf(Loc loc);
     uint32_t EffectOf(const EffectKey& key);
     void AddCopies(CoreState& state, const Record& record, const Operand& operand);
@@ -74,8 +82,11 @@ class Recorder {
     Parameters p_;
     Costs costs_;
     uint64_t room_;
+    uint64_t together_ = 0;  // steps that cores do together
+    bool full_ = false;      // a larger stride would make no room
     std::unique_ptr<Trace> trace_;
     Placement placed_;
+    OperandNames operandNames_;
     std::vector<std::unique_ptr<CoreState>> states_;  // by Core::id
     std::map<EffectKey, uint32_t> effects_;
     std::array<uint32_t, 3> open_ = {};  // effect of the barrier that cores arrive at, plus one

@@ -153,7 +153,11 @@ class Machine {
             result_.stuck = true;
         }
         double end = result_.launch, begin = end;
-        for (const auto& core : cores_) end = std::max(end, core->end());
+        for (const auto& core : cores_) {
+            end = std::max(end, core->end());
+            result_.sampleError = std::max(result_.sampleError, core->sampleError());
+            result_.windows += core->windows();
+        }
         result_.kernel = end - begin;
         result_.gmBytes = memory_.gmBytes();
         result_.l2Bytes = memory_.l2Bytes();
@@ -194,8 +198,37 @@ class Machine {
         return run * q.count;
     }
 
+    // The next copy of a gap: it loads the shared memories and fills L2, and the core does not wait
+    // for it.
+    void ServeGap(const Turn& turn) {
+        CoreReplay& core = *cores_[turn.core];
+        SkipProgress& skip = core.skip();
+        const Step& step = skip.gap->copies[skip.copy];
+        Request q;
+        q.store = (step.flags & kStore) != 0;
+        q.bypass = (step.flags & kBypass) != 0;
+        q.stride = step.copy.stride;
+        q.core = turn.core;
+        q.addr = step.copy.addr;
+        q.burst = step.copy.burst;
+        q.count = step.copy.count;
+        (q.store ? result_.writtenBytes : result_.readBytes) +=
+            static_cast<double>(q.burst) * q.count;
+        if (options_.detail) traffic_.Add(q);
+        memory_.Serve(q, turn.time);
+        if (++skip.copy == skip.gap->copies.size()) {
+            core.EndSkip();
+            Continue(core);
+            return;
+        }
+        const double share =
+            static_cast<double>(skip.copy) / static_cast<double>(skip.gap->copies.size());
+        turns_.push({skip.begin + skip.length * share, turn.core, kGapPipe});
+    }
+
     // The next part of a copy.
     void Serve(const Turn& turn) {
+        if (turn.pipe == kGapPipe) return ServeGap(turn);
         CoreReplay& core = *cores_[turn.core];
         CopyProgress& copy = core.copy(turn.pipe);
         const auto& c = copy.step->copy;

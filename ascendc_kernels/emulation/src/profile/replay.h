@@ -67,7 +67,9 @@ struct BufferResult {
 struct Result {
     double kernel = 0, launch = 0;  // ns: of the cores; of the start before them
     double gmBytes = 0, l2Bytes = 0, hitBytes = 0, readBytes = 0, writtenBytes = 0;
-    bool stuck = false;  // something waits for what never comes
+    bool stuck = false;      // something waits for what never comes
+    double sampleError = 0;  // ns: by which the time of a sample may be wrong
+    uint64_t windows = 0;    // of all cores' samples
     std::vector<CoreResult> cores;
     std::vector<LineResult> lines;      // by site * kPipeCount + pipe
     std::vector<BufferResult> buffers;  // by Trace::buffers, the last: elsewhere

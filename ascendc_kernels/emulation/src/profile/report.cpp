@@ -176,6 +176,21 @@ void AddLines(std::string* out, const Profile& profile) {
     }
 }
 
+void AddSample(std::string* out, const Profile& profile) {
+    const Trace& trace = profile.trace;
+    const Result& r = profile.result;
+    if (trace.stride == 1) {
+        *out += "null";
+        return;
+    }
+    Items fields(out, '{', '}');
+    fields.Key("of") += std::to_string(trace.records);
+    fields.Key("kept") += std::to_string(trace.kept);
+    fields.Key("windows") += std::to_string(r.windows);
+    fields.Key("error_us") += Us(r.sampleError);
+    fields.Key("error") += Number(r.sampleError / (r.launch + r.kernel));
+}
+
 // The most that one core needs of a pipe, if nothing else held it up.
 double Most(const Result& result, Pipe pipe) {
     double most = 0;
@@ -263,15 +278,19 @@ std::string ProfileJson(const Profile& profile) {
         object.Key("complete") += trace.failed || r.stuck ? "false" : "true";
         const double time = r.launch + r.kernel;
         object.Key("time_us") += Us(time);
-        object.Key("time_low_us") += Us(std::min(profile.lowNs, time));
-        object.Key("time_high_us") += Us(std::max(profile.highNs, time));
+        // What is not known of a sample comes on top of what is not known of the model.
+        const double unknown = profile.lowNs < profile.highNs ? r.sampleError : 0;
+        object.Key("time_low_us") += Us(std::min(profile.lowNs, time) - unknown);
+        object.Key("time_high_us") += Us(std::max(profile.highNs, time) + unknown);
         object.Key("launch_us") += Us(r.launch);
         object.Key("kernel_us") += Us(r.kernel);
         object.Key("clock_mhz") += Number(profile.parameters.clock);
         object.Key("records") += std::to_string(trace.records);
         object.Key("events") += std::to_string(r.events.size());
         object.Key("lost_events") += std::to_string(r.lostEvents);
-        object.Key("sampled") += "null";
+        object.Key("arithmetic") += trace.timeOnly ? "false" : "true";
+        object.Key("sampled");
+        AddSample(&out, profile);
         object.Key("cores");
         AddCores(&out, profile);
         object.Key("memory");
@@ -301,6 +320,11 @@ std::string ProfileJson(const Profile& profile) {
             object.Key("apis");
             Items names(&out, '[', ']');
             for (const auto& name : trace.apis) names.Next() += Quoted(name);
+        }
+        {
+            object.Key("operands");
+            Items names(&out, '[', ']');
+            for (const auto& name : trace.operands) names.Next() += Quoted(name);
         }
     }
     return out;

@@ -29,6 +29,8 @@ enum class StepKind : uint8_t {
     kSyncLeave,
     kCrossSet,   // a flag of other cores: adds to `effect`
     kCrossWait,  // until `effect` is complete
+    kWindow,     // a sample of the core's steps begins (sampling.h)
+    kSkip,       // steps that were not kept, `slot` of CoreTrace::gaps
 };
 
 // What a wait is for, to be told.
@@ -51,7 +53,7 @@ struct Step {
     uint8_t flags;
     uint8_t detail;  // of a wait: WaitFor | source pipe << 4
     uint16_t api;
-    uint16_t id;    // of a wait: event id or position of the queue
+    uint16_t id;    // of a wait: event id or position of the queue; of others: Trace::operands
     uint32_t site;  // index of Trace::sites
     float scalar;   // cycles of the scalar unit before and for the issue
     union {
@@ -89,10 +91,21 @@ class Steps {
     uint32_t size_ = 0;
 };
 
+// Steps that were not kept: how many, and the copies among them, which change what L2 holds.
+struct Gap {
+    uint64_t steps = 0;
+    uint32_t slotEnd = 0;  // slots below are set, whether their step was kept or not
+    std::vector<Step> copies;
+};
+
+// A slot that nobody waits for any more: what sets it was not kept.
+constexpr uint32_t kPassedSlot = 0xfffffffeu;
+
 struct CoreTrace {
     int id = -1;
     CoreKind kind = CoreKind::kAiv;
     Steps steps;
+    std::vector<Gap> gaps;
     uint32_t slots = 0;
     bool ended = false;
     float tail = 0;  // cycles of the scalar unit behind the last step
@@ -117,9 +130,13 @@ struct Trace {
     std::vector<std::string> apis;       // by Api::Id
     std::vector<uint32_t> contributors;  // of each effect
     std::vector<Buffer> buffers;         // by address
+    std::vector<std::string> operands{""};
     uint64_t records = 0, ubRead = 0, ubWritten = 0;
-    uint64_t dropped = 0;  // steps that found no room
-    bool failed = false;   // the launch did not reach its end
+    uint64_t kept = 0;      // of the records: those that are stored
+    uint64_t dropped = 0;   // steps that found no room
+    uint32_t stride = 1;    // one window of so many is kept: more than 1 is a sample
+    bool failed = false;    // the launch did not reach its end
+    bool timeOnly = false;  // no instruction did anything
 };
 
 }  // namespace profile

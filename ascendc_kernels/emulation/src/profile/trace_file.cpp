@@ -91,8 +91,10 @@ bool SaveTrace(const Trace& trace, const std::string& path) {
         out.Value(buffer.end);
         out.Value(buffer.kind);
     });
+    out.List(trace.operands, [&](const std::string& names) { out.Text(names); });
     for (const uint64_t value :
-         {trace.records, trace.ubRead, trace.ubWritten, trace.dropped, uint64_t{trace.failed}}) {
+         {trace.records, trace.ubRead, trace.ubWritten, trace.kept, trace.dropped,
+          uint64_t{trace.stride}, uint64_t{trace.failed}, uint64_t{trace.timeOnly}}) {
         out.Value(value);
     }
     out.List(trace.cores, [&](const CoreTrace& core) {
@@ -103,6 +105,11 @@ bool SaveTrace(const Trace& trace, const std::string& path) {
         out.Value(core.tail);
         out.Value(core.steps.size());
         for (uint32_t i = 0; i < core.steps.size(); ++i) out.Value(core.steps[i]);
+        out.List(core.gaps, [&](const Gap& gap) {
+            out.Value(gap.steps);
+            out.Value(gap.slotEnd);
+            out.List(gap.copies, [&](const Step& step) { out.Value(step); });
+        });
     });
     return out.good();
 }
@@ -127,12 +134,16 @@ std::unique_ptr<Trace> LoadTrace(const std::string& path) {
         in.Value(&buffer->end);
         in.Value(&buffer->kind);
     });
-    uint64_t failed = 0;
-    for (uint64_t* value :
-         {&trace->records, &trace->ubRead, &trace->ubWritten, &trace->dropped, &failed}) {
+    trace->operands.clear();
+    in.List(&trace->operands, [&](std::string* names) { in.Text(names); });
+    uint64_t failed = 0, stride = 1, timeOnly = 0;
+    for (uint64_t* value : {&trace->records, &trace->ubRead, &trace->ubWritten, &trace->kept,
+                            &trace->dropped, &stride, &failed, &timeOnly}) {
         in.Value(value);
     }
+    trace->stride = static_cast<uint32_t>(stride);
     trace->failed = failed != 0;
+    trace->timeOnly = timeOnly != 0;
     in.List(&trace->cores, [&](CoreTrace* core) {
         uint32_t steps = 0;
         in.Value(&core->id);
@@ -142,6 +153,11 @@ std::unique_ptr<Trace> LoadTrace(const std::string& path) {
         in.Value(&core->tail);
         in.Value(&steps);
         for (; steps > 0 && in.good(); --steps) in.Value(&core->steps.Add());
+        in.List(&core->gaps, [&](Gap* gap) {
+            in.Value(&gap->steps);
+            in.Value(&gap->slotEnd);
+            in.List(&gap->copies, [&](Step* step) { in.Value(step); });
+        });
     });
     if (!in.good() || trace->soc == nullptr) return nullptr;
     return trace;

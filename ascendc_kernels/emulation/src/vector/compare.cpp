@@ -196,6 +196,7 @@ void RunCompare(const CompareCall& c) {
                           c.form.src1Rep);
         }
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, *c.src0, EndOf(*c.src0, c.st, g, c.form, c.form.src0Blk, c.form.src0Rep), c.api,
              "src0", c.loc);
@@ -330,6 +331,7 @@ void RunSelect(const SelectCall& c) {
                           c.form.src1Rep);
         }
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, *c.dst, EndOf(*c.dst, c.dt, g, c.form, c.form.dstBlk, c.form.dstRep), c.api,
              "dst", c.loc);
@@ -360,6 +362,7 @@ void ReadCmpMask(const TensorRef& dst, Loc loc) {
         r.loc = Where(core, loc);
         BitsOperand(r, "dst", dst, Access::kWrite, 16);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     memcpy(dst.ptr, core.regs.cmpMask, 16);
 }
@@ -374,6 +377,7 @@ void WriteCmpMask(const TensorRef& src, Loc loc) {
         r.loc = Where(core, loc);
         BitsOperand(r, "src", src, Access::kRead, 16);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     memcpy(core.regs.cmpMask, src.ptr, 16);
 }

@@ -72,6 +72,7 @@ void RunCastDequant(const CastDequantCall& c) {
         if (c.vector)
             DescribePlain(r, "scale", parameters, DType::kU64, Access::kRead, sizeof(table));
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     for (uint32_t r = 0; r < g.repeats; ++r) {
         const uint32_t lanes = g.tail != 0 && r + 1 == g.repeats ? g.tail : g.lanes;

@@ -45,6 +45,7 @@ void RunGather(Api api, DType type, const TensorRef& dst, const TensorRef& src,
                const TensorRef& offset, uint32_t base, const Form& form, Loc loc) {
     Core& core = Current();
     if (core.kind == CoreKind::kAic) return;
+    NeedsValues(core, api, loc);
     const uint32_t es = DTypeBits(type) / 8;
     const Geometry g = Resolve(core, form, es * 8);
     const uint64_t lanes = form.kind == Form::kCount ? g.total
@@ -80,6 +81,7 @@ void RunGather(Api api, DType type, const TensorRef& dst, const TensorRef& src,
         s.addr += static_cast<uint64_t>(base) + low;
         s.align = static_cast<uint16_t>(es);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, src, static_cast<uint64_t>(src.addr) + base + high + es, api, "src", loc);
     const uint8_t* from = src.ptr + base;
@@ -110,6 +112,7 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
     Core& core = Current();
     if (core.kind == CoreKind::kAic || form.repeats <= 0) return;
     NeedsApi(core, loc, Api::kGatherb);
+    NeedsValues(core, Api::kGatherb, loc);
     const uint64_t blocks = static_cast<uint64_t>(form.repeats) * 8;
     CheckEnd(core, offset, offset.addr + blocks * 4, Api::kGatherb, "offset", loc);
     CheckEnd(core, dst,
@@ -138,6 +141,7 @@ void RunGatherb(DType type, const TensorRef& dst, const TensorRef& src, const Te
         Operand& s = DescribePlain(r, "src", src, type, Access::kRead, high - low + 32);
         s.addr += low;
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, src, static_cast<uint64_t>(src.addr) + high + 32, Api::kGatherb, "src", loc);
     uint8_t repeat[kRepeatBytes];
@@ -206,6 +210,8 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
     if (core.kind == CoreKind::kAic) return;
     const uint32_t es = DTypeBits(type) / 8;
     const uint32_t lanes = 256 / es;
+    // How much it keeps is what its cost follows from.
+    if (pattern) NeedsValues(core, Api::kGatherMask, loc);
     const uint32_t perBlock = 32 / es;
     // Normal mode: whole repeats; counter mode: `mask` elements per repeat.
     const uint64_t each = counter ? mask : lanes;
@@ -250,6 +256,7 @@ void RunGatherMask(DType type, const TensorRef& dst, const TensorRef& src, const
             m.repeatStride = p.src1RepeatStride * 32ll;
         }
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + count * es, Api::kGatherMask, "dst", loc);
     uint8_t* to = dst.ptr;
@@ -310,6 +317,7 @@ void RunVectorIndex(DType type, const TensorRef& dst, uint64_t first, const Form
         DescribeMask(r, g, form);
         DescribeLanes(r.Add("dst"), dst, type, Access::kWrite, g, form, form.dstBlk, form.dstRep);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, EndOf(dst, type, g, form, form.dstBlk, form.dstRep), Api::kCreateVecIndex,
              "dst", loc);
@@ -331,6 +339,7 @@ void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const Te
                 uint32_t base, const Form& form, Loc loc) {
     Core& core = Current();
     const Api api = Api::kScatter;
+    NeedsValues(core, api, loc);
     const uint32_t es = DTypeBits(type) / 8;
     const Geometry g = Resolve(core, form, es * 8);
     const bool whole = form.kind == Form::kCount;
@@ -365,6 +374,7 @@ void RunScatter(DType type, const TensorRef& dst, const TensorRef& src, const Te
         DescribePlain(r, {"dstOffset", Use::kIndex}, offset, DType::kU32, Access::kRead, lanes * 4);
         DescribeLanes(r.Add("src"), src, type, Access::kRead, g, form, form.src0Blk, form.src0Rep);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, static_cast<uint64_t>(dst.addr) + base + high + es, api, "dst", loc);
     for (uint64_t i = 0; i < lanes; ++i) {

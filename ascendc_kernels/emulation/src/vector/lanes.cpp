@@ -372,6 +372,7 @@ void RunVector(const VecCall& c) {
         if (facts.arithmetic == VecOp::kCast) r.mode = static_cast<int8_t>(c.param);
         if (g.cut) r.note = "counter mode uses the low 32 bits of the mask only";
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     const RunFn fn = Find(c, facts.arithmetic);
     if (fn == nullptr) {

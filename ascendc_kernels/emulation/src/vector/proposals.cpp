@@ -112,6 +112,7 @@ void RunProposalPart(Api api, DType type, const TensorRef& dst, const TensorRef&
         DescribePlain(r, put ? "src" : "dst", plain, type, put ? Access::kRead : Access::kWrite,
                       n * layout.element);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, proposals, proposals.addr + n * layout.bytes, api, put ? "dst" : "src", loc);
     CheckEnd(core, plain, plain.addr + n * layout.element, api, put ? "src" : "dst", loc);
@@ -149,6 +150,7 @@ void RunProposalSort(Api api, DType type, const TensorRef& dst, const TensorRef&
             DescribePlain(r, Role("tmp", Use::kScratch), *tmp, type, Access::kWrite,
                           n * layout.bytes);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + n * layout.bytes, api, "dst", loc);
     CheckEnd(core, src, src.addr + n * layout.bytes, api, index ? "concat" : "src", loc);
@@ -219,6 +221,7 @@ void RunProposalMerge(Api api, DType type, const TensorRef& dst, const TensorRef
                 o.hi = lists[0]->hi ? std::max(o.hi, decltype(o.hi)(lists[0]->hi)) : o.hi;
         }
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + group * repeats * layout.bytes, api, "dst", loc);
     for (int i = 0; i < used; ++i) {
@@ -260,6 +263,7 @@ void RunProposalExtract(DType type, const TensorRef& value, const TensorRef& ind
         o.repeats = static_cast<uint32_t>(n);
         o.repeatStride = layout.bytes;
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, value, value.addr + n * layout.element, Api::kExtract, "dstValue", loc);
     CheckEnd(core, index, index.addr + n * 4, Api::kExtract, "dstIndex", loc);

@@ -258,6 +258,7 @@ void RunReduce(const ReduceCall& c) {
         DescribeLanes(r.Add("src"), *c.src, c.dt, Access::kRead, g, c.form, c.form.src0Blk,
                       c.form.src0Rep);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (g.repeats == 0) return;
     CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, c.form, c.form.src0Blk, c.form.src0Rep), c.api,
@@ -397,6 +398,7 @@ void RunFullReduce(const FullReduceCall& c) {
         if (need > 0) DescribePlain(r, kTmpRole, *c.work, c.dt, Access::kWrite, need);
         core.sink->OnInstruction(core, r);
         if (g.repeats > 0 && PassesScalar(c, g, 256 / es)) SyncByScalar(core, c.loc);
+        if (core.timeOnly) return;
     }
     if (g.repeats == 0) return;
     CheckEnd(core, *c.src, EndOf(*c.src, c.dt, g, form, form.src0Blk, form.src0Rep), c.api, "src",
@@ -426,6 +428,7 @@ void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc) 
         DescribeMask(r, g, form);
         DescribeLanes(r.Add("src"), src, type, Access::kRead, g, form, form.src0Blk, form.src0Rep);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, src, EndOf(src, type, g, form, form.src0Blk, form.src0Rep), Api::kvcadd, "src",
              loc);

@@ -93,6 +93,7 @@ void RunSort32(DType type, const TensorRef& dst, const TensorRef& score, const T
         DescribePlain(r, "src0", score, type, Access::kRead, n * es);
         DescribePlain(r, "src1", index, DType::kU32, Access::kRead, n * 4);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + n * 8, Api::kSort32, "dst", loc);
     CheckEnd(core, score, score.addr + n * es, Api::kSort32, "src0", loc);
@@ -139,6 +140,7 @@ void RunMrgSort(DType type, const TensorRef& dst, const TensorRef* const lists[4
                 o.hi = std::max(o.hi, lists[0]->hi ? static_cast<uint64_t>(lists[0]->hi) : o.hi);
         }
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + group * 8 * static_cast<uint64_t>(repeats), Api::kMrgSort, "dst",
              loc);
@@ -176,6 +178,7 @@ void RunSortAll(DType type, const TensorRef& dst, const TensorRef& score, const 
         DescribePlain(r, "index", index, DType::kU32, Access::kRead, n * 4);
         if (full) DescribePlain(r, Role("tmp", Use::kScratch), tmp, type, Access::kWrite, n * 8);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + n * 8, Api::kSort, "dst", loc);
     CheckEnd(core, score, score.addr + n * es, Api::kSort, "concat", loc);
@@ -205,6 +208,7 @@ void RunExtract(DType type, const TensorRef& value, const TensorRef& index, cons
         DescribePlain(r, "dstIndex", index, DType::kU32, Access::kWrite, n * 4);
         DescribePlain(r, "sorted", sorted, type, Access::kRead, n * 8);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, value, value.addr + n * es, Api::kExtract, "dstValue", loc);
     CheckEnd(core, index, index.addr + n * 4, Api::kExtract, "dstIndex", loc);

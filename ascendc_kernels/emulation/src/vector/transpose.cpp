@@ -100,6 +100,7 @@ void RunTransBlocks(DType type, const uint64_t dst[16], const uint64_t src[16],
                  "srcList", loc);
     }
     if (core.sink) EmitRows(core, type, d, s, p, loc);
+    if (core.timeOnly) return;
     Square in;
     for (uint32_t r = 0; r < p.repeatTimes; ++r) {
         // All rows are read before any is written: in-place use is common.
@@ -121,6 +122,7 @@ void RunTranspose16(DType type, const TensorRef& dst, const TensorRef& src, Loc 
         DescribePlain(r, "dst", dst, type, Access::kWrite, 512);
         DescribePlain(r, "src", src, type, Access::kRead, 512);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + 512, Api::kTranspose, "dst", loc);
     CheckEnd(core, src, src.addr + 512, Api::kTranspose, "src", loc);
@@ -157,6 +159,7 @@ void RunTransposeExt(DType type, const TensorRef& dst, const TensorRef& src, con
         DescribePlain(r, "src", src, type, Access::kRead, bytes);
         DescribePlain(r, kTmpRole, tmp, DType::kU8, Access::kWrite, tmp.size);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     CheckEnd(core, dst, dst.addr + bytes, Api::kTranspose, "dst", loc);
     CheckEnd(core, src, src.addr + bytes, Api::kTranspose, "src", loc);
@@ -212,6 +215,7 @@ void RunBrcb(DType type, const TensorRef& dst, const TensorRef& src, int32_t rep
         d.repeatStride = dstRep * 32ll;
         DescribePlain(r, "src0", src, type, Access::kRead, srcBytes);
         core.sink->OnInstruction(core, r);
+        if (core.timeOnly) return;
     }
     if (repeats <= 0) return;
     CheckEnd(core, src, src.addr + srcBytes, Api::kBrcb, "src0", loc);
