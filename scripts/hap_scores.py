@@ -176,7 +176,7 @@ class _Runner:
         self.tensors = tensors if set(own) <= set(tensors) else own
         self.runtime = load_op(self.spec, rendered_spec(self.spec, "opgen"))
         self.folder = tempfile.TemporaryDirectory(prefix="opgen-hap-")
-        self.tables = {}
+        self.tables: dict[str, Path] = {}
         for name, costs in LAUNCHES.items():
             path = Path(self.folder.name) / f"{len(self.tables)}.csv"
             path.write_text(parameters_with(*costs), encoding="utf-8")
@@ -245,7 +245,7 @@ class _Runner:
 
         names = _paired([a.name for a in self.spec.attrs], list(given))
         values = dict(sample_attrs(self.spec))
-        first = next((s for s in shapes.values() if s is not None), [])
+        first: list[int] = next((s for s in shapes.values() if s is not None), [])
         for name, value in given.items():
             own = names.get(name)
             if own is not None and value is not None:
