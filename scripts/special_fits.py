@@ -12,6 +12,7 @@ fits are in ``special_functions.py`` and ``bessel_functions.py`` beside the tabl
 from __future__ import annotations
 
 import argparse
+import math
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -241,6 +242,8 @@ FITS: dict[str, tuple[Callable[[Any], Any], float, float, int]] = {
 # name -> odd function, end of the interval around 0, degree, where the square is cut off
 ODD_FITS: dict[str, tuple[Callable[[Any], Any], float, int, float]] = {
     "NORMAL_LOGIT": (_normal_logit, 4.7, 11, 36),
+    # Without a cut: the last coefficient is positive, so that the tail falls to 0 beyond the fit.
+    "NORMAL_LOGIT_LONG": (_normal_logit, 5.8, 17, math.inf),
 }
 ZEROS = {
     "DIGAMMA_ZERO": DIGAMMA_ZERO,
@@ -300,6 +303,8 @@ def table() -> str:
         "",
         "from __future__ import annotations",
         "",
+        "import math",
+        "",
         "from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber",
         "",
         "# fmt: off",
@@ -313,9 +318,13 @@ def table() -> str:
         lines += ["", f"{name} = Fit(", f"    {float(low)!r},", f"    {float(high)!r},", "    ("]
         lines += [*_numbers(powers), "    ),", ")"]
     for name, (function, end, degree, cut) in ODD_FITS.items():
-        lines += ["", f"{name} = OddFit(", f"    {float(cut)!r},", "    ("]
+        lines += ["", f"{name} = OddFit(", f"    {_cut(cut)},", "    ("]
         lines += [*_numbers(odd_fit(function, end, degree)), "    ),", ")"]
     return "\n".join(lines) + "\n"
+
+
+def _cut(cut: float) -> str:
+    return repr(float(cut)) if math.isfinite(cut) else "math.inf"
 
 
 def _numbers(powers: list[Any]) -> list[str]:

@@ -172,7 +172,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     aten = torch.ops.aten
     table = dict(core_aten_decompositions())
     # Lowered directly: their decompositions are longer or less accurate than one instruction.
-    for op in (aten.sigmoid.default, aten.tanh.default):
+    for op in (aten.sigmoid.default, aten.tanh.default, aten.mish.default):
         table.pop(op, None)
     for op in (aten.lerp.Scalar, aten.lerp.Tensor):
         table[op] = lerp_decomposition(table.pop(op))

@@ -154,6 +154,20 @@ def _silu(low: Lowerer, node: Node) -> Any:
     return low.emit("Mul", F32, value, sigmoid(low, value))
 
 
+# tanh(softplus(x)) is 1 in float32 from here on, and the square of e^x has not yet overflowed.
+_MISH_LIMIT = 20.0
+
+
+@lowers("aten.mish.default")
+def _mish(low: Lowerer, node: Node) -> Any:
+    # With e = exp(x), tanh(log(1 + e)) is n / (n + 2) of n = e (e + 2): no term cancels.
+    value = _float(low, node.args[0])
+    grown = low.emit("Exp", F32, low.emit("Mins", F32, value, Scalar(Const(_MISH_LIMIT))))
+    product = low.emit("Mul", F32, grown, low.emit("Adds", F32, grown, Scalar(Const(2.0))))
+    more = low.emit("Adds", F32, product, Scalar(Const(2.0)))
+    return low.emit("Mul", F32, value, low.emit("Div", F32, product, more))
+
+
 @lowers(
     "aten.floor.default",
     "aten.ceil.default",

@@ -32,6 +32,9 @@ EVENT_IDS = 8
 MAX_OPERANDS = EVENT_IDS
 # UB the framework keeps for itself at the top for Select with a tensor or scalar operand.
 SELECT_RESERVE = 8192
+# What a scratch tile takes beside its elements at most: `opgen::ScratchStep` adds 64 elements to it
+# where its length is a multiple of 128, and `opgen::ScratchBytes` 64 before the first one.
+_SCRATCH_GAP = 512
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,11 @@ class Buffer:
     def total(self) -> float:
         """Bytes per element over all copies."""
         return self.bytes_per_element * self.copies
+
+    @staticmethod
+    def scratch(name: str) -> Buffer:
+        """Return a tile of the scratch buffer, with what keeps it apart from its neighbours."""
+        return Buffer(name, 4, fixed=_SCRATCH_GAP)
 
 
 @dataclass(frozen=True)

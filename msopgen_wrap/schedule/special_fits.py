@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber
 
 # fmt: off
@@ -273,5 +275,13 @@ NORMAL_LOGIT = OddFit(
     (
         1.59559953, 0.0732238218, -0.000364899373, -5.09734709e-05, 2.52572863e-06,
         -3.87032237e-08
+    ),
+)
+
+NORMAL_LOGIT_LONG = OddFit(
+    math.inf,
+    (
+        1.59577167, 0.0726566985, -5.35277359e-05, -0.000116247684, 9.1528691e-06,
+        -3.93160519e-07, 1.0045385e-08, -1.42422268e-10, 8.62036408e-13
     ),
 )

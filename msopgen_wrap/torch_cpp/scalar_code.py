@@ -263,6 +263,11 @@ def _gelu(args: list[Expr], dtype: str, options: dict[str, Any]) -> Expr:
     return _call("scalar::GeluTanh" if tanh else "scalar::Gelu", dtype, cast(args[0], dtype))
 
 
+@_writes("mish")
+def _mish(args: list[Expr], dtype: str, options: dict[str, Any]) -> Expr:
+    return _call("scalar::Mish", dtype, cast(args[0], dtype))
+
+
 @_writes("isnan", "isinf")
 def _class(args: list[Expr], dtype: str, options: dict[str, Any]) -> Expr:
     name = str(options["name"])

@@ -39,7 +39,7 @@ OUTPUTS = 8
 NUMBERS = {"float32": ("0.5", "-3.0"), "int32": ("3", "-5")}
 
 ACTIVATIONS = (
-    *("mish", "softplus", "elu", "selu", "celu", "hardswish", "hardsigmoid", "logsigmoid"),
+    *("softplus", "elu", "selu", "celu", "hardswish", "hardsigmoid", "logsigmoid"),
     *("softsign", "tanhshrink", "hardshrink", "softshrink", "leaky_relu"),
 )
 
@@ -57,6 +57,7 @@ FORMULAS: dict[str, tuple[str, ...]] = {
     "aten.clamp.Tensor": ("torch.clamp(x, y, y + 1)",),
     "aten.hardtanh.default": ("F.hardtanh(x)", "F.relu6(x)"),
     "aten.relu.default": ("torch.relu(x)", "torch.relu(x + x)"),
+    "aten.mish.default": ("F.mish(x)",),
     "aten.gelu.default": ("F.gelu(x)", "F.gelu(x, approximate='tanh')"),
     "aten.pow.Tensor_Scalar": tuple(
         f"x ** {e}" for e in ("2", "3", "8", "-1", "-3", "0.5", "-0.5", "2.5", "0", "9", "-7.5")

@@ -151,3 +151,8 @@ def test_gradients_are_loops_where_they_can_be():
 @pytest.mark.parametrize("path", ["fused_add_relu.cpp", "softmax.cpp", "custom_matmul.cpp"])
 def test_sources_are_formatted(path):
     specs.assert_formatted(path, generated()[f"csrc/{path}"])
+
+
+def test_mish_is_one_function():
+    text = "op: Demo\ninputs: {x: [float32]}\noutputs: {z: like x}\ncompute: F.mish(x)\n"
+    assert "scalar::Mish(" in loops(text).replace("<float>", "")

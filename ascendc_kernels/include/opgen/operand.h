@@ -101,6 +101,25 @@ __aicore__ inline LocalTensor<C> Slot(AscendC::TBuf<AscendC::TPosition::VECCALC>
                                              index * tileLength * static_cast<uint32_t>(sizeof(C)));
 }
 
+// Elements from one scratch tile to the next: an odd number of 256-byte steps, so that an
+// instruction reads two neighbours from different halves of UB's 16 bank groups, which do not take
+// turns.
+__aicore__ inline constexpr uint32_t ScratchStep(uint32_t tileLength) { return tileLength | 64; }
+
+// Bytes of a buffer of scratch tiles. A step before the first one keeps it apart from tiles of
+// queues, which start in the first half.
+__aicore__ inline constexpr uint32_t ScratchBytes(uint32_t slots, uint32_t tileLength) {
+    return (64 + slots * ScratchStep(tileLength)) * static_cast<uint32_t>(sizeof(float));
+}
+
+// Scratch tile `index` of such a buffer, of `tileLength` 4-byte elements (a multiple of 64).
+template <typename C>
+__aicore__ inline LocalTensor<C> ScratchTile(AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
+                                             uint32_t index, uint32_t tileLength) {
+    return scratch.template GetWithOffset<C>(
+        tileLength, (64 + index * ScratchStep(tileLength)) * static_cast<uint32_t>(sizeof(C)));
+}
+
 // The tile of one tensor in a buffer that holds a tile of several; `at` is where it starts, in
 // bytes.
 template <typename T>
@@ -125,7 +144,7 @@ __aicore__ inline LocalTensor<C> ComputeTile(const LocalTensor<T>& tile,
     if constexpr (Same<C, T>::value) {
         return tile;
     } else {
-        return Slot<C>(scratch, slot, tileLength);
+        return ScratchTile<C>(scratch, slot, tileLength);
     }
 }
 
@@ -137,7 +156,7 @@ __aicore__ inline LocalTensor<C> OperandTile(const LocalTensor<T>& tile,
                                              uint32_t slot, uint32_t tileLength, const Walk& walk) {
     if constexpr (kBroadcast) {
         if (!walk.ByRow() || !walk.ByCol() || walk.Transposed()) {
-            return Slot<C>(scratch, slot, tileLength);
+            return ScratchTile<C>(scratch, slot, tileLength);
         }
     }
     return ComputeTile<C>(tile, scratch, slot, tileLength);

@@ -119,7 +119,7 @@ class TileSlots:
             return {}
         count = " + ".join(slots)
         return {
-            "slots": f"({count})" if len(slots) > 1 else count,
+            "slots": count,
             "condition": "" if words else f"{count} > 0",
         }
 
@@ -331,14 +331,14 @@ def _declarations(
             suffix = "" if cpp == "float" else f".template ReinterpretCast<{cpp}>()"
             lines.append(f"LocalTensor<{cpp}> {name};")
             lines.append("if constexpr (kStages > 0) {")
-            slot = f"opgen::Slot<float>(scratch, {slots.stage()}, tileLength){suffix}"
+            slot = f"opgen::ScratchTile<float>(scratch, {slots.stage()}, tileLength){suffix}"
             lines += [f"    {name} = {slot};", "}"]
     lines += slots.declarations()
     words = [(name, place) for name, place in text.tiles.items() if place.role == "word"]
     for name, place in sorted(words, key=lambda item: (int(item[1].name[3:]), item[0])):
         slot = place.name.removeprefix("tmp")
         lines.append(
-            f"LocalTensor<float> {name} = opgen::Slot<float>(scratch, {slot}, tileLength);"
+            f"LocalTensor<float> {name} = opgen::ScratchTile<float>(scratch, {slot}, tileLength);"
         )
     lines += [
         mask_tile(f"mask{slot}", "maskBuf", "tileLength", slot, body.placement.masks)

@@ -287,12 +287,12 @@ def budget(spec: OpSpec, body: Body, combo: int, mode: str) -> Budget:
         queue = f"outputTilesQueue: {param.name}" if body.packs_outputs else f"{param.name}Queue"
         buffers.append(Buffer(queue, DTYPE_BYTES[dtype], copies))
     for slot in range(body.placement.words):
-        buffers.append(Buffer(f"tmp{slot}", 4))
+        buffers.append(Buffer.scratch(f"tmp{slot}"))
     for role, name in slot_order(spec, body):
         if needs_slot(spec, body, role, name, combo, mode):
-            buffers.append(Buffer(f"{name} (working copy)", 4))
+            buffers.append(Buffer.scratch(f"{name} (working copy)"))
     if mode == "broadcast" and _stages(spec, body, combo):
-        buffers.append(Buffer("stage", 4))
+        buffers.append(Buffer.scratch("stage"))
     if small:
         buffers.append(Buffer("bytes", 2))
     for slot in range(body.placement.masks):

@@ -190,7 +190,7 @@ def row_budget(spec: OpSpec, body: RowBody, combo: int, mode: str) -> Budget:
             continue
         buffers.append(Buffer(f"{name}Queue", size, copies))
         if needs_slot(spec, body, name, combo):
-            buffers.append(Buffer(f"{name} (working copy)", 4))
+            buffers.append(Buffer.scratch(f"{name} (working copy)"))
     slots = body.placement.words
     for param in spec.outputs:
         dtype = param.dtypes[combo]
@@ -206,9 +206,9 @@ def row_budget(spec: OpSpec, body: RowBody, combo: int, mode: str) -> Budget:
     if mode == STREAMED:
         slots = max(slots, pass_words(body))
     buffers += [Buffer(f"{p.name} (sums of columns)", 4) for p in body.columns]
-    buffers += [Buffer(f"scratch {slot}", 4) for slot in range(slots)]
+    buffers += [Buffer.scratch(f"scratch {slot}") for slot in range(slots)]
     if expands_operands(spec, body, combo):
-        buffers.append(Buffer("stage", 4))
+        buffers.append(Buffer.scratch("stage"))
     if small:
         buffers.append(Buffer("bytes", 2))
     for slot in range(body.placement.masks):

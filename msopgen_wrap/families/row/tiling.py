@@ -125,7 +125,7 @@ def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
                         f"{{{b.bytes_per_element!r}, {b.bytes_per_number!r}, {b.bytes_per_row}}}"
                         for b in each
                     ],
-                    "reserved": each[0].fixed,
+                    "reserved": max(b.fixed for b in each),
                     "pitch": 32 // min(*sizes, 4),
                     "exchanged": exchanged,
                     "cycles": vector_cycles(vector_passes(body.program, moved), plan.socs),

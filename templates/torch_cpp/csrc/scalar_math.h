@@ -86,6 +86,11 @@ SCALAR_FUNCTION T GeluTanh(T value) {
     return T(0.5) * value * (T(1) + std::tanh(inner));
 }
 
+template <typename T>
+SCALAR_FUNCTION T Mish(T value) {
+    return value * std::tanh(std::log1p(std::exp(value)));
+}
+
 // Division and remainder of integers by zero give 0; torch raises an error.
 template <typename T>
 SCALAR_FUNCTION T TruncDivide(T a, T b) {
