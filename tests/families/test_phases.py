@@ -305,3 +305,39 @@ def test_a_value_is_not_written_on_the_way_to_itself(tmp_path):
         encoding="utf-8",
     )
     assert plan_op(load_spec(path)).family.name == "parts"
+
+
+LAID_OUT = """\
+op: LaidOutProduct
+inputs:
+  x: {dtype: float32, rank: 3}
+  w: {dtype: x, rank: 3}
+  v: {dtype: x, rank: 3}
+outputs:
+  z: {dtype: x, shape: "[x[0], x[1], v[2]]"}
+attrs:
+  swap: {type: bool, default: false}
+compute: |
+  a = torch.cat([x, w], -1)
+  if swap:
+    a = a.transpose(0, 1)
+  z = torch.softmax(a, -1) @ v
+  if swap:
+    z = z.transpose(0, 1)
+backward: none
+"""
+
+
+@pytest.mark.slow
+def test_only_operands_of_the_variant_decide_the_shape_of_a_temporary(tmp_path):
+    """Both variants share a pass that writes a temporary, and read its operands in other views."""
+    path = tmp_path / "laid_out.yaml"
+    path.write_text(LAID_OUT, encoding="utf-8")
+    built = BuiltOp(load_spec(path), tmp_path)
+    make = torch.Generator().manual_seed(0)
+    for swap, shape in ((False, (2, 3)), (True, (3, 2))):
+        inputs = {n: torch.randn(*shape, k, generator=make) for n, k in (("x", 4), ("w", 5))}
+        inputs["v"] = torch.randn(2, 9, 7, generator=make)
+        outputs, golden, result = built.run(inputs, {"swap": swap}, mode="check")
+        check(outputs["z"], golden["z"], 16)
+        assert [f for f in result.findings if f.severity == "error"] == []
