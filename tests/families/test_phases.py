@@ -325,6 +325,9 @@ compute: |
   if swap:
     z = z.transpose(0, 1)
 backward: none
+cases:
+  - {x: [2, 3, 4], w: [2, 3, 5], v: [2, 9, 7]}
+  - {x: [3, 2, 4], w: [3, 2, 5], v: [2, 9, 7], swap: true}
 """
 
 
@@ -333,11 +336,11 @@ def test_only_operands_of_the_variant_decide_the_shape_of_a_temporary(tmp_path):
     """Both variants share a pass that writes a temporary, and read its operands in other views."""
     path = tmp_path / "laid_out.yaml"
     path.write_text(LAID_OUT, encoding="utf-8")
-    built = BuiltOp(load_spec(path), tmp_path)
-    make = torch.Generator().manual_seed(0)
-    for swap, shape in ((False, (2, 3)), (True, (3, 2))):
-        inputs = {n: torch.randn(*shape, k, generator=make) for n, k in (("x", 4), ("w", 5))}
-        inputs["v"] = torch.randn(2, 9, 7, generator=make)
-        outputs, golden, result = built.run(inputs, {"swap": swap}, mode="check")
-        check(outputs["z"], golden["z"], 16)
-        assert [f for f in result.findings if f.severity == "error"] == []
+    plan = plan_op(load_spec(path))
+    assert [part.served for part in plan.parts] == [range(2)] * len(plan.parts)
+    tiling = plan.family.render(plan, "8.1").tiling
+    assert tiling is not None
+    for variant, operands in ((0, ("x", "w")), (1, ("x1", "w1"))):
+        for name in operands:
+            guarded = f"!(variant == {variant}) || opgen::BroadcastDims(dims, {name}View.dim)"
+            assert guarded in tiling.functions
