@@ -9,6 +9,7 @@ from typing import Any
 from msopgen_wrap.graph.counting import counting_decompositions
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
 from msopgen_wrap.graph.index_decompositions import index_decompositions
+from msopgen_wrap.graph.norms import norm_decomposition
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
 from msopgen_wrap.graph.resampling import resampling_decompositions
@@ -201,6 +202,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.linalg_vector_norm,
     ]
     table.update(get_decompositions([op for op in extra if op is not None]))
+    norm = aten.linalg_vector_norm.default
+    table[norm] = norm_decomposition(table[norm])
     table.update(_from_inductor(table))
     table.update(reduction_decompositions())
     table.update(polynomial_decompositions())

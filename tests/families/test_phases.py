@@ -305,3 +305,42 @@ def test_a_value_is_not_written_on_the_way_to_itself(tmp_path):
         encoding="utf-8",
     )
     assert plan_op(load_spec(path)).family.name == "parts"
+
+
+LAID_OUT = """\
+op: LaidOutProduct
+inputs:
+  x: {dtype: float32, rank: 3}
+  w: {dtype: x, rank: 3}
+  v: {dtype: x, rank: 3}
+outputs:
+  z: {dtype: x, shape: "[x[0], x[1], v[2]]"}
+attrs:
+  swap: {type: bool, default: false}
+compute: |
+  a = torch.cat([x, w], -1)
+  if swap:
+    a = a.transpose(0, 1)
+  z = torch.softmax(a, -1) @ v
+  if swap:
+    z = z.transpose(0, 1)
+backward: none
+cases:
+  - {x: [2, 3, 4], w: [2, 3, 5], v: [2, 9, 7]}
+  - {x: [3, 2, 4], w: [3, 2, 5], v: [2, 9, 7], swap: true}
+"""
+
+
+@pytest.mark.slow
+def test_only_operands_of_the_variant_decide_the_shape_of_a_temporary(tmp_path):
+    """Both variants share a pass that writes a temporary, and read its operands in other views."""
+    path = tmp_path / "laid_out.yaml"
+    path.write_text(LAID_OUT, encoding="utf-8")
+    plan = plan_op(load_spec(path))
+    assert [part.served for part in plan.parts] == [range(2)] * len(plan.parts)
+    tiling = plan.family.render(plan, "8.1").tiling
+    assert tiling is not None
+    for variant, operands in ((0, ("x", "w")), (1, ("x1", "w1"))):
+        for name in operands:
+            guarded = f"!(variant == {variant}) || opgen::BroadcastDims(dims, {name}View.dim)"
+            assert guarded in tiling.functions

@@ -50,8 +50,10 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
         ]
         fields += [*walk_fields(walks, placed), *BOX_FIELDS]
     fields.append(TILE_LENGTH)
+    readers = {name: _readers(plan, name, view) for name, view in operands.items()}
     views = [
-        f"{name}View" if view.steps else f"{view.tensor}Shape" for name, view in operands.items()
+        (f"{name}View" if view.steps else f"{view.tensor}Shape", readers[name])
+        for name, view in operands.items()
     ]
     values = {
         "budgets": budgets(plan),
@@ -59,8 +61,8 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
         "broadcast": broadcast,
         "walks": walks,
         "placed": placed,
-        "readers": {name: _readers(plan, name, view) for name, view in operands.items()},
-        "broadcast_views": [*views, *(f"{name}View" for name in indices)],
+        "readers": readers,
+        "broadcast_views": [*views, *((f"{name}View", "") for name in indices)],
     }
     headers = ('"opgen_elementwise_tiling.h"',)
     return pointwise_tiling(plan, style, "elementwise", fields, values, headers)
