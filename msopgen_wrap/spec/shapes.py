@@ -57,6 +57,12 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
     return tuple(result)
 
 
+def holds_number(param: TensorParam) -> bool:
+    """Whether a tensor, or each one of a list, has one element in every call."""
+    ones = isinstance(param.shape, ShapeList) and set(param.shape.items) <= {DimConst(1)}
+    return ones or param.max_rank == 0
+
+
 def evaluate(
     rule: ShapeRule,
     shapes: Mapping[str, Any],
