@@ -158,8 +158,8 @@ class StableOrders(TorchDispatchMode):
     """Decide as kernels do what PyTorch leaves open.
 
     It does not say which of equal elements ``topk`` gives, and the gradient goes to that one: here
-    to the first. In the derivative of a shrink, its vector code gives 0 at NaN, and its scalar code,
-    which takes the end of a tensor and small ones, passes the gradient on: here it is passed on.
+    to the first. In the derivative of a shrink its vector code gives 0 at NaN. Its scalar code,
+    which takes the end of a tensor and small ones, passes the gradient on, as is done here.
     """
 
     def __init__(self) -> None:

@@ -25,6 +25,7 @@ from msopgen_wrap.spec.model import (
     ShapeList,
     ShapeReduce,
     ShapeRule,
+    TensorParam,
 )
 
 MAX_RANK = 8
