@@ -155,14 +155,17 @@ class Provenance(TorchDispatchMode):
 
 
 class StableOrders(TorchDispatchMode):
-    """Choose among equal elements as kernels do: the first of them.
+    """Decide as kernels do what PyTorch leaves open.
 
-    PyTorch does not say which of them ``topk`` gives, and the gradient goes to that one.
+    It does not say which of equal elements ``topk`` gives, and the gradient goes to that one: here
+    to the first. In the derivative of a shrink its vector code gives 0 at NaN. Its scalar code,
+    which takes the end of a tensor and small ones, passes the gradient on, as is done here.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._replaced = order_decompositions()  # once: every operator is looked up
+        # once: every operator is looked up
+        self._replaced = {**order_decompositions(), **_SHRINKS}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -171,6 +174,14 @@ class StableOrders(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         return self._replaced.get(func, func)(*args, **(kwargs or {}))
 
+
+_SHRINKS = {
+    operator: reduction_decompositions()[operator]
+    for operator in (
+        torch.ops.aten.hardshrink_backward.default,
+        torch.ops.aten.softshrink_backward.default,
+    )
+}
 
 _PERIODIC = frozenset((
     "sin", "cos", "tan", "special_bessel_j0", "special_bessel_j1", "special_bessel_y0",

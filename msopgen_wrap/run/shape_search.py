@@ -15,7 +15,7 @@ from msopgen_wrap.spec.model import (
     ShapeList,
     TensorParam,
 )
-from msopgen_wrap.spec.shapes import ShapeError, evaluate
+from msopgen_wrap.spec.shapes import ShapeError, evaluate, holds_number
 
 MAX_OUTPUT = 2**23  # elements of an output that is larger than every input
 MOST_OUTPUT = 2**27  # elements of an output, whatever its inputs are
@@ -206,6 +206,8 @@ def _is_list(param: TensorParam) -> bool:
 
 def as_list(param: TensorParam, shape: Shape) -> tuple[Shape, ...]:
     """Return a tensor list of mixed sizes whose first element has the shape asked for."""
+    if holds_number(param):
+        return (shape, shape, shape)
     others = [of_rank(s, param.min_rank, param.max_rank) for s in ((17,), (3, 9))]
     return (shape, *others)
 

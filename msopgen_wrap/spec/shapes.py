@@ -25,6 +25,7 @@ from msopgen_wrap.spec.model import (
     ShapeList,
     ShapeReduce,
     ShapeRule,
+    TensorParam,
 )
 
 MAX_RANK = 8
@@ -55,6 +56,12 @@ def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
                 raise ShapeError(f"shapes {shown} do not broadcast")
             result[i] = dim
     return tuple(result)
+
+
+def holds_number(param: TensorParam) -> bool:
+    """Whether a tensor, or each one of a list, has one element in every call."""
+    ones = isinstance(param.shape, ShapeList) and set(param.shape.items) <= {DimConst(1)}
+    return ones or param.max_rank == 0
 
 
 def evaluate(

@@ -99,6 +99,70 @@ def test_other_tensors_beside_lists_are_refused(compute, rule, dtype) -> None:
     assert [d.code for d in error.value.diagnostics] == ["OPG313"]
 
 
+def with_number_lists(compute: str, inputs: str, numbers: str, **options: object) -> OpSpec:
+    """Return a spec whose inputs are lists, some of which hold one number per tensor."""
+    spec = make_spec(compute, inputs, lists=True, **options)  # type: ignore[arg-type]
+    listed = {n: replace(spec.param(n), shape=ShapeList(())) for n in numbers.split()}
+    return replace(spec, inputs=tuple(listed.get(p.name, p) for p in spec.inputs))
+
+
+@pytest.mark.parametrize(
+    ("compute", "dtype"),
+    [
+        # the number of a tensor is read again and again, and those of small ones follow closely
+        ("[b - t * a for t, a, b in zip(x, a, b)]", torch.float32),
+        pytest.param(
+            "[torch.where(t > a, t * a, b - a) for t, a, b in zip(x, a, b)]",
+            torch.bfloat16,
+            marks=pytest.mark.slow,
+        ),
+        # what arrives at the gradient of a sum: no element of x is read
+        pytest.param(
+            "[a.expand(t.shape) * 2 for t, a in zip(x, a)]", torch.half, marks=pytest.mark.slow
+        ),
+    ],
+)
+def test_each_tensor_has_a_number(compute, dtype, tmp_path: Path) -> None:
+    name = str(dtype).removeprefix("torch.")
+    names = "a x b" if "b" in compute.split("zip")[1] else "a x"
+    numbers = names.replace("x", "")
+    shapes = {"z": ShapeLike("x")}
+    spec = with_number_lists(compute, names, numbers, dtypes=(name,), shapes=shapes)
+    op = BuiltOp(spec, tmp_path)
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(shape: tuple[int, ...]) -> torch.Tensor:
+        return (torch.rand(shape, generator=generator) * 9 - 4).to(dtype)
+
+    inputs = {"x": [drawn(s) for s in SHAPES]}
+    inputs |= {n: [drawn(()) for _ in SHAPES] for n in numbers.split()}
+    for cores in (None, 5):
+        for auto_sync in (True, False):
+            given = {"block_dim": cores} if cores else {}
+            made, golden, result = op.run(inputs, {}, mode="check", auto_sync=auto_sync, **given)
+            assert result.findings == [], (cores, auto_sync, result.findings[0])
+            pairs = zip(made["z"], golden["z"], strict=True)
+            assert all(close(a, g) for a, g in pairs), (cores, auto_sync)
+
+
+@pytest.mark.parametrize(
+    ("compute", "result", "dtype", "code"),
+    [
+        # a reduction reads the elements of the tensors only
+        ("[(t * a).sum() for t, a in zip(x, a)]", "[]", "float32", "OPG313"),
+        ("[t * a for t, a in zip(x, a)]", "like x", "int8", "OPG313"),
+        # a walk over the elements would write more than one number
+        ("[a * 2 for t, a in zip(x, a)]", "[]", "float32", "OPG314"),
+    ],
+)
+def test_numbers_that_no_pass_reads_or_makes_are_refused(compute, result, dtype, code) -> None:
+    shapes = {"z": ShapeLike("x") if result == "like x" else ShapeList((DimSlice("x", 0, 0),))}
+    spec = with_number_lists(compute, "x a", "a", dtypes=(dtype,), shapes=shapes)
+    with pytest.raises(OpgenError) as error:
+        plan_op(spec)
+    assert [d.code for d in error.value.diagnostics] == [code]
+
+
 # ---- Reductions of every tensor of a list: one number per tensor, shared by all cores ------------
 
 SCALARS = ShapeList((DimSlice("x", 0, 0),))

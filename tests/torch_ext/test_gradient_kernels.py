@@ -148,6 +148,16 @@ outputs:
 compute: "[t * 3 for t in x]"
 backward: kernel
 """
+# What arrives at the gradient is a number for each tensor.
+SQUARES = """
+op: Squares
+inputs:
+  x: {dtype: float32, list: true}
+outputs:
+  y: {dtype: x, shape: "[]", list: true}
+compute: "[t.square().sum() for t in x]"
+backward: kernel
+"""
 
 
 @pytest.fixture(scope="module")
@@ -166,13 +176,14 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         SUMMED,
         LOOKED_UP,
         SCALED,
+        SQUARES,
         SQUASHED,
     ):
         spec = parse_spec(text).spec
         assert spec is not None
         specs += with_chosen_saving(with_gradients([spec]))
     names = ("RmsNorm", "Gate", "Shift", "Added", "Average", "Rounded", "Saved", "Roots")
-    names += ("Summed", "LookedUp", "Scaled", "Squashed")
+    names += ("Summed", "LookedUp", "Scaled", "Squares", "Squashed")
     assert [s.op for s in specs] == [n for name in names for n in (name, f"{name}Grad")]
     for file in render_project(specs, ProjectOptions(vendor="gradv")):
         path = root / file.path
@@ -364,6 +375,10 @@ count, ys = kept(lambda: ops.scaled(xs))
 assert count == 0
 for g in torch.autograd.grad(sum(y.sum() for y in ys), xs):
     assert torch.equal(g, torch.full_like(g, 3.0))
+ys = ops.squares(xs)
+weights = (0.5, -2.0, 3.0)
+for x, w, g in zip(xs, weights, torch.autograd.grad(sum(w * y for w, y in zip(weights, ys)), xs)):
+    torch.testing.assert_close(g, 2 * w * x)
 for op, inputs in ((ops.summed, leaves((3, 4), (4,))), (ops.average, leaves((3, 4)))):
     opcheck(op.default, tuple(inputs))
     for dynamic in (False, True):

@@ -6,7 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, is_number
+from msopgen_wrap.families.elementwise.plan import (
+    MODES,
+    ElementwisePlan,
+    is_number,
+    number_lists,
+)
 from msopgen_wrap.render.entry_values import entry_values
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
@@ -228,6 +233,7 @@ def kernel_values(
             "transposable": transposes and view.transposable,
             "at": "",
             "number": is_number(spec, view.tensor),
+            "each": view.tensor in number_lists(spec),
         }
         for name, view in body.operands.items()
     ]
@@ -237,7 +243,8 @@ def kernel_values(
         {"name": member_name(p, True, spec), "type": type_name(p, True, spec), "number": False}
         for p in spec.outputs
     ]
-    numbers = {o["tensor"] for o in operands if o["number"]}
+    # What is no list is read once; the numbers of a list are read with their tensors.
+    numbers = {o["tensor"] for o in operands if o["number"] and not o["each"]}
     for packed, tensors in ((body.packs_operands, operands), (body.packs_outputs, outputs)):
         _place_tiles([t for t in tensors if not t["number"]], packed)
     gm = [{"name": p.name, "type": type_name(p, False, spec)} for p in inputs] + outputs

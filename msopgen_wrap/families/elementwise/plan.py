@@ -39,6 +39,7 @@ from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ra
 from msopgen_wrap.schedule.views import Reshaped, StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.schedule_entries import asked_buffers
+from msopgen_wrap.spec.shapes import holds_number
 from msopgen_wrap.torch_import import torch
 
 # The last digit of the tiling key.
@@ -260,9 +261,20 @@ def _some_converted(spec: OpSpec) -> Diagnostic:
 
 
 def is_number(spec: OpSpec, tensor: str) -> bool:
-    """Whether an input holds one number for all tensors of the lists beside it."""
+    """Whether an input holds one number for all elements of the tensors it is read with.
+
+    That is a single tensor beside lists, or a list of numbers beside lists of tensors.
+    """
     lists = any(p.kind is ParamKind.DYNAMIC for p in spec.inputs)
-    return lists and spec.param(tensor).kind is not ParamKind.DYNAMIC
+    single = spec.param(tensor).kind is not ParamKind.DYNAMIC
+    return (lists and single) or tensor in number_lists(spec)
+
+
+def number_lists(spec: OpSpec) -> tuple[str, ...]:
+    """Return the inputs that hold a number for each tensor of the lists beside them."""
+    lists = [p for p in spec.inputs if p.kind is ParamKind.DYNAMIC]
+    numbers = tuple(p.name for p in lists if holds_number(p))
+    return numbers if len(numbers) < len(lists) else ()
 
 
 # ---- UB ----------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.elementwise.plan import ElementwisePlan
+from msopgen_wrap.families.elementwise.plan import ElementwisePlan, number_lists
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
@@ -108,6 +108,7 @@ def pointwise_tiling(
         headers: that the template needs, besides those of all tilings.
     """
     spec, names, used = plan.spec, plan.scalar_names, plan.scalars()
+    numbers = number_lists(spec)
     shared = shared_values(spec, plan, style, used)
     text = (
         environment(folder)
@@ -116,7 +117,8 @@ def pointwise_tiling(
             **setters(style),
             **shared,
             **values,
-            lists=[row for row in shared["inputs"] if row["list"]],
+            lists=[row for row in shared["inputs"] if row["list"] and row["name"] not in numbers],
+            number_lists=[row for row in shared["inputs"] if row["name"] in numbers],
             scalars=scalar_values(names, used),
         )
     )

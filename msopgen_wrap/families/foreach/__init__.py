@@ -7,7 +7,12 @@ from collections.abc import Callable
 from msopgen_wrap.families.elementwise.kernel import render_kernel
 from msopgen_wrap.families.elementwise.plan import MODES, ElementwisePlan, plan_pointwise
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.families.foreach.plan import check_lists, check_tensors, plan_reductions
+from msopgen_wrap.families.foreach.plan import (
+    check_lists,
+    check_numbers,
+    check_tensors,
+    plan_reductions,
+)
 from msopgen_wrap.families.foreach.text import (
     render_reduction_tiling,
     render_reductions,
@@ -42,6 +47,7 @@ class Foreach(Family):
         """Plan one walk over all tensors of the lists."""
         reduces = any(reduction_kind(node) for node in first[0].graph.nodes)
         check_lists(spec, numbers=not reduces)
+        check_numbers(spec, first[0], reduces)
         if reduces:
             return plan_reductions(self, spec, variants, first)
         empty = ElementwisePlan(spec, self, variants, [], dict(MODES), lists=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.elementwise.plan import number_lists
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.row.body import RowBody, RowPlan, row_budget
 from msopgen_wrap.families.row.passes import accumulators
@@ -13,7 +14,9 @@ from msopgen_wrap.graph.scalars import Binary, ReducedCount, ScalarExpr, Unary, 
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.plan import STREAMED, Budget, Buffer, OpPlan
-from msopgen_wrap.spec.model import DimConst, OpSpec, ParamKind, ShapeList, TensorParam
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.shapes import holds_number
+from msopgen_wrap.torch_import import torch
 
 # What the kernel fills a tile with.
 _FILLED = {"float16", "bfloat16", "float32", "int16", "int32"}
@@ -45,9 +48,54 @@ def check_lists(spec: OpSpec, numbers: bool = True) -> None:
 
 def _is_number(param: TensorParam) -> bool:
     """Whether an input has one element in every call, which a kernel can fill a tile with."""
-    ones = isinstance(param.shape, ShapeList) and set(param.shape.items) <= {DimConst(1)}
-    one = ones or param.max_rank == 0
-    return one and param.kind is ParamKind.REQUIRED and _FILLED.issuperset(param.dtypes)
+    fills = param.kind is ParamKind.REQUIRED and _FILLED.issuperset(param.dtypes)
+    return fills and holds_number(param)
+
+
+def check_numbers(spec: OpSpec, traced: TracedGraph, reduces: bool) -> None:
+    """Refuse numbers per tensor where a kernel neither reads nor makes them.
+
+    Args:
+        spec: the op.
+        traced: its graph.
+        reduces: whether it reduces the tensors.
+
+    Raises:
+        OpgenError: OPG313 for inputs, OPG314 for outputs.
+    """
+    for name in number_lists(spec):
+        param = spec.param(name)
+        if not reduces and _FILLED.issuperset(param.dtypes):
+            continue
+        raise OpgenError(
+            Diagnostic(
+                "OPG313",
+                f"{name!r} has one number for each tensor of the lists",
+                param.location,
+                "a pointwise foreach kernel fills a tile with the number of a tensor, which takes "
+                "elements of 16 or 32 bits; a kernel that reduces the tensors reads their elements "
+                "only",
+                "make one op of the reductions and another one of what follows, or use `kernel:`",
+            )
+        )
+    walked = [p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC and not holds_number(p)]
+    if reduces or not walked or not traced.shapes[walked[0]]:
+        return
+    for param in spec.outputs:
+        if not _rank(traced.outputs[param.name]):
+            raise OpgenError(
+                Diagnostic(
+                    "OPG314",
+                    f"{param.name!r} is one number per tensor, and no reduction of its elements",
+                    param.location,
+                    "a pointwise kernel on lists writes as many elements as it reads",
+                    "reduce the elements of each tensor, or make another op of these numbers",
+                )
+            )
+
+
+def _rank(result: Any) -> int:
+    return result.meta["val"].dim() if isinstance(result, torch.fx.Node) else 0
 
 
 def check_tensors(plan: OpPlan[Any]) -> None:
