@@ -241,6 +241,9 @@ def index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
     assert counted is not None
     ends = ", ".join(to_cpp(e) for e in (counted.length, counted.start, counted.step))
     made = f"opgen::View::Counted({ends})"
+    if counted.shape:
+        ends = ", ".join(to_cpp(e) for e in (counted.start, counted.step))
+        made = f"opgen::View::CountedIn({counted.shape}Shape.dim, {ends})"
     variable = f"{name}View"
     steps = [
         f'OPGEN_CHECK(context, {variable}.{step_call(step)}, "{step.op} is out of range");'

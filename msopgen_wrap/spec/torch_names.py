@@ -41,8 +41,14 @@ SIZED_FUNCTIONS = words(
     "new_zeros unflatten constant_pad_nd pad one_hot interpolate fftfreq rfftfreq"
 )
 
+# Functions that torch has not, which ``spec.random_numbers`` defines.
+OPGEN_FUNCTIONS = words(
+    "bernoulli bernoulli_like dropout philox positions rand_like randn_like"
+)
+
 TORCH_NAMESPACES: dict[str, frozenset[str]] = {
-    space: frozenset(row) for space, row in _TABLE.items() if space.startswith("torch.")
+    **{space: frozenset(row) for space, row in _TABLE.items() if space.startswith("torch.")},
+    "opgen": OPGEN_FUNCTIONS,
 }
 
 TENSOR_METHODS = frozenset(_TABLE["method"]) | words(
