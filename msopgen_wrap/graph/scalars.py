@@ -189,6 +189,11 @@ def is_const(expr: ScalarExpr) -> bool:
     return False
 
 
+def is_word(expr: ScalarExpr) -> bool:
+    """Whether the expression is one of the two words of an integer: int32 holds it."""
+    return isinstance(expr, Unary) and expr.op in WORDS
+
+
 def fold(op: str, *args: ScalarExpr) -> ScalarExpr:
     """Build ``op(args)``, evaluating it at once when every argument is a literal."""
     expr: ScalarExpr = Unary(op, args[0]) if len(args) == 1 else Binary(op, args[0], args[1])

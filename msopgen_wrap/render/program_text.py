@@ -272,6 +272,10 @@ class ProgramText:
             tiles = [inst.dst, *inst.args, *inst.temps]
             names = [self.name(v) for v in tiles if isinstance(v, Val)]
             return [f"{scan_names(self.body.program)[inst.dst.id]}.Next({', '.join(names)}, part);"]
+        if op == "opgen::Philox" and inst.mode:
+            parts = [self.name(inst.dst), self.operand(inst.args[0]), f"{inst.mode}Walk", "part"]
+            parts += [*map(self.operand, inst.args[1:]), *(self.name(t) for t in inst.temps)]
+            return [f"opgen::PhiloxCounted<{self.boxed}>({', '.join(parts)}, {count});"]
         if op.startswith("opgen::"):
             call = f"{op}<{inst.mode}>" if inst.mode else op
             parts = [self.name(inst.dst), *map(self.operand, inst.args)]

@@ -18,6 +18,7 @@ from msopgen_wrap.graph.scalars import (
     Unary,
     fold,
     is_integer,
+    is_word,
 )
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import DIFFERENCES, Node, Refusals
@@ -308,8 +309,8 @@ def expression_name(expr: ScalarExpr) -> str:
         return f"{expr.tensor}Size"
     if isinstance(expr, Const):
         return _NUMBERS.get(expr.value, "")
-    if isinstance(expr, Unary) and expr.op in WORDS:
-        name = expression_name(expr.arg)
+    if is_word(expr):
+        name = expression_name(expr.arg)  # type: ignore[union-attr]
         return f"{name}{'High' if WORDS[expr.op] else 'Low'}" if name else ""
     if isinstance(expr, Unary):
         word = {"neg": "minus", "float": "", "int": ""}.get(expr.op, expr.op)

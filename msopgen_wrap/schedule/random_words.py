@@ -6,13 +6,13 @@ from typing import Any
 
 from msopgen_wrap.graph.scalars import WORDS, fold
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
-from msopgen_wrap.schedule.program import I32, MASK, OPS, OpInfo, Scalar
+from msopgen_wrap.schedule.program import I32, OPS, OpInfo, Scalar, Val
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
 # The scratch tiles of opgen::Philox.
-_TEMPS = (*(I32 for _ in range(8)), MASK)
+_TEMPS = (I32, I32)
 OPS["opgen::Philox"] = OpInfo("opgen::Philox", in_place=False)
 
 
@@ -22,4 +22,10 @@ def _philox(low: Lowerer, node: Node) -> Any:
     numbers = [low.scalar_expr(value) for value in node.args[1:]]
     words = [Scalar(fold(word, number), I32) for number in numbers for word in WORDS]
     scalars = [low.scalar(word, I32) for word in words]
-    return low.emit("opgen::Philox", I32, index, *scalars, temps=_TEMPS)
+    return low.emit("opgen::Philox", I32, index, *scalars, mode=_walk(low, index), temps=_TEMPS)
+
+
+def _walk(low: Lowerer, index: Val) -> str:
+    """Return the name of the walk that the indices are counted by; empty where they are not."""
+    counts = (i for i in low.program.insts if i.op == "Index" and i.dst is index)
+    return next((inst.mode for inst in counts), "")

@@ -81,6 +81,19 @@ RANDOM_NAMES = words(
     fractional_max_pool3d multi_head_attention_forward"""
 )
 
+# Random function of torch -> the call of opgen that gives such numbers from a seed.
+SEEDED_CALLS = {
+    "bernoulli": "opgen.bernoulli(p, seed, offset)",
+    "dropout": "opgen.dropout(x, p, seed, offset)",
+    "native_dropout": "opgen.dropout(x, p, seed, offset)",
+    "normal": "mean + std * opgen.randn_like(x, seed, offset)",
+    "rand": "opgen.rand_like(x, seed, offset)",
+    "rand_like": "opgen.rand_like(x, seed, offset)",
+    "randn": "opgen.randn_like(x, seed, offset)",
+    "randn_like": "opgen.randn_like(x, seed, offset)",
+    "uniform": "low + (high - low) * opgen.rand_like(x, seed, offset)",
+}
+
 # Functions that are random in training only, with the position of the argument that says so.
 RANDOM_IN_TRAINING = dict.fromkeys(
     ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"), 2

@@ -8,8 +8,17 @@
 
 #include "kernel_operator.h"
 #include "opgen/int_division.h"
+#include "opgen/tile.h"
 
 namespace opgen {
+
+// Words of the key and of the high half of the counter.
+struct PhiloxKey {
+    int32_t seedLow;
+    int32_t seedHigh;
+    int32_t offsetLow;
+    int32_t offsetHigh;
+};
 
 // dst = a & b, or a | b.
 __aicore__ inline void AndInt(const TileInt& dst, const TileInt& a, const TileInt& b,
@@ -78,58 +87,146 @@ __aicore__ inline void MixKey(const TileInt& dst, const TileInt& other, uint32_t
     XorInt(dst, t1, t0, count);
 }
 
-// The four words of the counters in c0 to c3, in ten rounds. h0, h1 and the t are scratch; the words
-// end up in the tiles that the references name.
-__aicore__ inline void PhiloxRounds(TileInt& c0, TileInt& c1, TileInt& c2, TileInt& c3, TileInt& h0,
-                                    TileInt& h1, uint32_t key0, uint32_t key1, const TileInt& t0,
-                                    const TileInt& t1, const TileInt& t2, uint32_t count) {
+// The tiles of ten rounds, each of a quarter of a tile's length. A round gives every word another
+// tile, and three of them give it back: after ten the words lie behind one another from word(0) on.
+struct PhiloxTiles {
+    uint32_t length = 0;
+    TileInt counter[4];
+    TileInt high[2];
+    TileInt t0;
+    TileInt t1;
+    TileInt t2;
+
+    // Place them in two tiles of four times the length and in one of the length.
+    __aicore__ inline void Init(const TileInt& first, const TileInt& second, const TileInt& third,
+                                uint32_t quarter) {
+        length = quarter;
+        high[1] = first;
+        counter[2] = first[quarter];
+        high[0] = first[2 * quarter];
+        counter[0] = first[3 * quarter];
+        counter[1] = second;
+        counter[3] = second[quarter];
+        t0 = second[2 * quarter];
+        t1 = second[3 * quarter];
+        t2 = third;
+    }
+    __aicore__ inline void Turn() {
+        const TileInt low0 = counter[0];
+        const TileInt low1 = counter[2];
+        counter[0] = high[1];
+        high[1] = counter[3];
+        counter[2] = high[0];
+        high[0] = counter[1];
+        counter[1] = low1;
+        counter[3] = low0;
+    }
+};
+
+// Turn the low words of the counters in counter[0] into random words; the second ones are 0.
+__aicore__ inline void PhiloxRounds(PhiloxTiles& tiles, const PhiloxKey& key, uint32_t count) {
     constexpr int32_t kRounds = 10;
+    AscendC::Duplicate(tiles.counter[1], static_cast<int32_t>(0), count);
+    AscendC::Duplicate(tiles.counter[2], key.offsetLow, count);
+    AscendC::Duplicate(tiles.counter[3], key.offsetHigh, count);
+    VectorBarrier();
+    uint32_t key0 = static_cast<uint32_t>(key.seedLow);
+    uint32_t key1 = static_cast<uint32_t>(key.seedHigh);
     for (int32_t round = 0; round < kRounds; ++round) {
-        MultiplyWide<0xD2511F53U>(h0, c0, t0, t1, t2, count);
-        MultiplyWide<0xCD9E8D57U>(h1, c2, t0, t1, t2, count);
-        MixKey(h1, c1, key0, t0, t1, count);
-        MixKey(h0, c3, key1, t0, t1, count);
-        const TileInt low0 = c0;
-        const TileInt low1 = c2;
-        const TileInt free0 = c1;
-        const TileInt free1 = c3;
-        c0 = h1;
-        c1 = low1;
-        c2 = h0;
-        c3 = low0;
-        h0 = free0;
-        h1 = free1;
+        MultiplyWide<0xD2511F53U>(tiles.high[0], tiles.counter[0], tiles.t0, tiles.t1, tiles.t2,
+                                  count);
+        MultiplyWide<0xCD9E8D57U>(tiles.high[1], tiles.counter[2], tiles.t0, tiles.t1, tiles.t2,
+                                  count);
+        MixKey(tiles.high[1], tiles.counter[1], key0, tiles.t0, tiles.t1, count);
+        MixKey(tiles.high[0], tiles.counter[3], key1, tiles.t0, tiles.t1, count);
+        tiles.Turn();
         key0 += 0x9E3779B9U;
         key1 += 0xBB67AE85U;
     }
 }
 
+// dst = bit 31 - shift of index ? b : a, by the difference; b and t0 are overwritten.
+__aicore__ inline void ChooseByBit(const TileInt& dst, const TileInt& a, const TileInt& b,
+                                   const TileInt& index, int32_t shift, const TileInt& t0,
+                                   uint32_t count) {
+    const int32_t length = static_cast<int32_t>(count);
+    AscendC::ShiftLeft(t0, index, shift, length);
+    AscendC::Sub(b, b, a, count);
+    VectorBarrier();
+    AscendC::ShiftRight(t0, t0, static_cast<int32_t>(31), length);  // all bits are that bit
+    VectorBarrier();
+    AndInt(b, b, t0, count);
+    VectorBarrier();
+    AscendC::Add(dst, a, b, count);
+    VectorBarrier();
+}
+
+// Length of the tiles of PhiloxTiles for so many elements: a quarter, in whole blocks.
+__aicore__ inline uint32_t PhiloxQuarter(uint32_t count) {
+    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(int32_t);
+    return (count + 4 * kPerBlock - 1) / (4 * kPerBlock) * kPerBlock;
+}
+
 // dst = word index % 4 of the block whose counter is index / 4 in the low 64 bits and the offset in
-// the high ones, under the seed as the key.
+// the high ones, under the seed as the key. Every element makes its whole block.
 __aicore__ inline void Philox(const TileInt& dst, const TileInt& index, int32_t seedLow,
-                              int32_t seedHigh, int32_t offsetLow, int32_t offsetHigh, TileInt c0,
-                              TileInt c1, TileInt c2, TileInt c3, TileInt h0, TileInt h1,
-                              const TileInt& t0, const TileInt& t1, const MaskTile& mask,
-                              uint32_t count) {
-    ShiftRightLogical(c0, index, 2, count);
-    AscendC::Duplicate(c1, static_cast<int32_t>(0), count);
-    AscendC::Duplicate(c2, offsetLow, count);
-    AscendC::Duplicate(c3, offsetHigh, count);
+                              int32_t seedHigh, int32_t offsetLow, int32_t offsetHigh,
+                              const TileInt& first, const TileInt& second, uint32_t count) {
+    const PhiloxKey key{seedLow, seedHigh, offsetLow, offsetHigh};
+    const uint32_t quarter = PhiloxQuarter(count);
+    for (uint32_t done = 0; done < count; done += quarter) {
+        const uint32_t now = count - done < quarter ? count - done : quarter;
+        const TileInt from = index[done];
+        const TileInt to = dst[done];
+        PhiloxTiles tiles;
+        tiles.Init(first, second, to, quarter);
+        ShiftRightLogical(tiles.counter[0], from, 2, now);
+        PhiloxRounds(tiles, key, now);
+        ChooseByBit(tiles.counter[0], tiles.counter[0], tiles.counter[1], from, 31, tiles.t0, now);
+        ChooseByBit(tiles.counter[2], tiles.counter[2], tiles.counter[3], from, 31, tiles.t0, now);
+        ChooseByBit(to, tiles.counter[0], tiles.counter[2], from, 30, tiles.t0, now);
+    }
+}
+
+// The same for indices that are counted. Where they follow one another from a whole block on, each
+// block is made once, and its words are put beside one another.
+template <bool kBroadcast>
+__aicore__ inline void PhiloxCounted(const TileInt& dst, const TileInt& index, const Walk& walk,
+                                     const Tile& part, int32_t seedLow, int32_t seedHigh,
+                                     int32_t offsetLow, int32_t offsetHigh, const TileInt& first,
+                                     const TileInt& second, uint32_t count) {
+    int64_t start = static_cast<int64_t>(part.offset);
+    bool follow = true;
+    if constexpr (kBroadcast) {
+        start = walk.At(part);
+        follow = walk.stride[kOuterDims + 1] == 1 &&
+                 (part.rows == 1 || walk.RowStride() == static_cast<int64_t>(part.pitch));
+    }
+    if (!follow || start % 4 != 0) {
+        Philox(dst, index, seedLow, seedHigh, offsetLow, offsetHigh, first, second, count);
+        return;
+    }
+    const PhiloxKey key{seedLow, seedHigh, offsetLow, offsetHigh};
+    const uint32_t quarter = PhiloxQuarter(count);
+    PhiloxTiles tiles;
+    tiles.Init(first, second, dst, quarter);
+    AscendC::CreateVecIndex(tiles.counter[0], static_cast<int32_t>(start / 4), quarter);
+    PhiloxRounds(tiles, key, quarter);
+    // Element i is at i / 4 of the tile of word i % 4, in bytes.
+    const int32_t length = static_cast<int32_t>(count);
+    AscendC::CreateVecIndex(second, static_cast<int32_t>(0), count);
     VectorBarrier();
-    PhiloxRounds(c0, c1, c2, c3, h0, h1, static_cast<uint32_t>(seedLow),
-                 static_cast<uint32_t>(seedHigh), t0, t1, dst, count);
-    AscendC::ShiftLeft(t0, index, static_cast<int32_t>(31), static_cast<int32_t>(count));
-    ShiftRightLogical(t1, index, 1, count);
+    ShiftRightLogical(dst, second, 2, count);
     VectorBarrier();
-    AscendC::CompareScalar(mask, t0, static_cast<int32_t>(0), CMPMODE::EQ, count);
-    AscendC::ShiftLeft(t1, t1, static_cast<int32_t>(31), static_cast<int32_t>(count));
+    AscendC::ShiftLeft(dst, dst, static_cast<int32_t>(2), length);
     VectorBarrier();
-    SelectInt(c0, mask, c0, c1, count);
-    SelectInt(c2, mask, c2, c3, count);
+    AscendC::Sub(second, second, dst, count);
     VectorBarrier();
-    AscendC::CompareScalar(mask, t1, static_cast<int32_t>(0), CMPMODE::EQ, count);
+    AscendC::Muls(second, second, static_cast<int32_t>(quarter * sizeof(int32_t)), count);
     VectorBarrier();
-    SelectInt(dst, mask, c0, c2, count);
+    AscendC::Add(second, second, dst, count);
+    VectorBarrier();
+    AscendC::Gather(dst, first, second.template ReinterpretCast<uint32_t>(), 0U, count);
     VectorBarrier();
 }
 
