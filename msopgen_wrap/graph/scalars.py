@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, TypeGuard, Union
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def is_const(expr: ScalarExpr) -> bool:
     return False
 
 
-def is_word(expr: ScalarExpr) -> bool:
+def is_word(expr: ScalarExpr) -> TypeGuard[Unary]:
     """Whether the expression is one of the two words of an integer: int32 holds it."""
     return isinstance(expr, Unary) and expr.op in WORDS
 

@@ -310,7 +310,7 @@ def expression_name(expr: ScalarExpr) -> str:
     if isinstance(expr, Const):
         return _NUMBERS.get(expr.value, "")
     if is_word(expr):
-        name = expression_name(expr.arg)  # type: ignore[union-attr]
+        name = expression_name(expr.arg)
         return f"{name}{'High' if WORDS[expr.op] else 'Low'}" if name else ""
     if isinstance(expr, Unary):
         word = {"neg": "minus", "float": "", "int": ""}.get(expr.op, expr.op)

@@ -212,9 +212,8 @@ class Lowerer(SizeReader):
             return value
         if isinstance(value, View) and not value.rearranged and not is_expanded(source):
             sizes = [self.scalar_expr(s) for s in node.args[1]]  # type: ignore[union-attr]
-            tensor = "" if value.counted is None or value.steps else self._shape_of(sizes)
-            if tensor:
-                counted = replace(value.counted, shape=tensor)
+            if value.counted is not None and not value.steps and self._shape_of(sizes):
+                counted = replace(value.counted, shape=self._shape_of(sizes))
                 return replace(value, rank=len(sizes), counted=counted)
             step = self._step_to(node, sizes)
             return replace(value, rank=len(sizes), steps=(*value.steps, step))

@@ -42,9 +42,7 @@ SIZED_FUNCTIONS = words(
 )
 
 # Functions that torch has not, which ``spec.random_numbers`` defines.
-OPGEN_FUNCTIONS = words(
-    "bernoulli bernoulli_like dropout philox positions rand_like randn_like"
-)
+OPGEN_FUNCTIONS = words("bernoulli bernoulli_like dropout philox positions rand_like randn_like")
 
 TORCH_NAMESPACES: dict[str, frozenset[str]] = {
     **{space: frozenset(row) for space, row in _TABLE.items() if space.startswith("torch.")},

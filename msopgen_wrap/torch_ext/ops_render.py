@@ -349,8 +349,8 @@ def render_reference(specs: Sequence[OpSpec], vendor: str) -> GeneratedFile:
     body = "".join("\n\n" + text for text in functions)
     imports = {"saved": "_saved(" in body}
     imports["vjp"] = any(spec.differentiated for spec in specs)
-    if re.search(rf"\bopgen\.({'|'.join(OPGEN_FUNCTIONS)})\(", body):
-        head += "\nfrom ._runtime.random_numbers import opgen\n"
     if names := [f"{name} as _{name}" for name, used in imports.items() if used]:
         head += f"\nfrom ._runtime.gradients import {', '.join(names)}\n"
+    if re.search(rf"\bopgen\.({'|'.join(sorted(OPGEN_FUNCTIONS))})\(", body):
+        head += ("" if names else "\n") + "from ._runtime.random_numbers import opgen\n"
     return GeneratedFile(f"torch_ext/{vendor}/reference.py", head + body)

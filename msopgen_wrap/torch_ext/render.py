@@ -150,7 +150,9 @@ def render_torch_ext(
         for name in RUNTIME
     ]
     if any("_runtime.random_numbers" in f.text for f in files):
-        files.append(GeneratedFile(f"{folder}/_runtime/random_numbers.py", head + _random_numbers()))
+        files.append(
+            GeneratedFile(f"{folder}/_runtime/random_numbers.py", head + _random_numbers())
+        )
     return files + render_binding(specs, vendor)
 
 

@@ -79,7 +79,11 @@ CASES = {
     ),
     "normal numbers": ("opgen.randn_like(x, seed, offset)", OPEN, "float32", ["elementwise"]),
 }
-SHAPE = {"dropout of sums": "[x[0]]", "columns": "[x[1]]", "in the order of a transpose": "[x[1], x[0]]"}
+SHAPE = {
+    "dropout of sums": "[x[0]]",
+    "columns": "[x[1]]",
+    "in the order of a transpose": "[x[1], x[0]]",
+}
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
 DEFAULT = ("words",)
 SEEDS = [(7, 0), (-1, 1 << 40), (2**63 - 1, -(2**63))]

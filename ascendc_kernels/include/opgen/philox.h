@@ -1,8 +1,9 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Random bits by Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3) on int32
-// tiles (conventions: float_tile.h). Arch 2201 multiplies 32 bits into the low 32 of the product:
-// the high ones are put together from products of 16-bit halves. And and Or take 16-bit words.
+// Random bits by Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3) on
+// int32 tiles (conventions: float_tile.h). Arch 2201 multiplies 32 bits into the low 32 of the
+// product: the high ones are put together from products of 16-bit halves. And and Or take 16-bit
+// words.
 #ifndef OPGEN_PHILOX_H
 #define OPGEN_PHILOX_H
 
