@@ -131,7 +131,7 @@ def built(request, tmp_path_factory):
 
 
 def compare(found: torch.Tensor, golden: torch.Tensor, name: str) -> None:
-    if "normal" in name:
+    if "norm" in name:  # near zero the last bits of logarithms and means are large
         torch.testing.assert_close(found.double(), golden.double(), rtol=1e-5, atol=2e-6)
     else:
         check(found, golden)

@@ -8,8 +8,8 @@
 #define OPGEN_PHILOX_H
 
 #include "kernel_operator.h"
+#include "opgen/index.h"
 #include "opgen/int_division.h"
-#include "opgen/tile.h"
 
 namespace opgen {
 
@@ -190,7 +190,8 @@ __aicore__ inline void Philox(const TileInt& dst, const TileInt& index, int32_t 
 }
 
 // The same for indices that are counted. Where they follow one another from a whole block on, each
-// block is made once, and its words are put beside one another.
+// block is made once, and its words are put beside one another. Else the indices are counted in the
+// tile `index`.
 template <bool kBroadcast>
 __aicore__ inline void PhiloxCounted(const TileInt& dst, const TileInt& index, const Walk& walk,
                                      const Tile& part, int32_t seedLow, int32_t seedHigh,
@@ -204,6 +205,10 @@ __aicore__ inline void PhiloxCounted(const TileInt& dst, const TileInt& index, c
                  (part.rows == 1 || walk.RowStride() == static_cast<int64_t>(part.pitch));
     }
     if (!follow || start % 4 != 0) {
+        CountIndex<kBroadcast>(index, walk, part);
+        if (count > part.count) {
+            FillTail(index, part.count, static_cast<int32_t>(0));
+        }
         Philox(dst, index, seedLow, seedHigh, offsetLow, offsetHigh, first, second, count);
         return;
     }
