@@ -84,8 +84,14 @@ SHAPE = {
     "columns": "[x[1]]",
     "in the order of a transpose": "[x[1], x[0]]",
 }
-# Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = ("words",)
+# Compiled and run in CI's slow part; the others are planned there.
+RUN = (
+    "words",
+    "words of indices",
+    "beside rows that are broadcast",
+    "dropout before a norm",
+    "normal numbers",
+)
 SEEDS = [(7, 0), (-1, 1 << 40), (2**63 - 1, -(2**63))]
 SHAPES = [(0, 3), (1, 1), (3, 5), (4, 256), (5, 1001), (2, 30_001)]
 CORES = (1, 3, 20)
@@ -123,7 +129,7 @@ def test_formulas_are_made_in_passes(name, tmp_path):
     assert [part.family.name for part in plan.parts] == CASES[name][3]
 
 
-@pytest.fixture(scope="module", params=default_part(CASES, DEFAULT))
+@pytest.fixture(scope="module", params=default_part(RUN, ()))
 def built(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("random")
     spec = spec_of(request.param, folder)
