@@ -17,6 +17,7 @@ from dataclasses import replace
 from msopgen_wrap.graph.scalars import (
     NUMBERS_OF_CONDITIONS,
     WHOLE_FUNCTIONS,
+    WORDS,
     AttrRef,
     Binary,
     Const,
@@ -83,6 +84,8 @@ def _unlimited(expr: ScalarExpr) -> Range:
     if isinstance(expr, AttrRef) or not is_integer(expr):
         return INT64
     if isinstance(expr, Unary):
+        if expr.op in WORDS:
+            return -(2**31), 2**31 - 1
         if not is_integer(expr.arg):
             return INT64
         low, high = bounds(expr.arg)
@@ -250,6 +253,9 @@ def _unary_cpp(expr: Unary) -> str:
     inner = _text(expr.arg)
     if expr.op == "float":
         return _double(expr.arg)
+    if expr.op in WORDS:
+        word = inner if WORDS[expr.op] == 0 else f"({inner} >> {WORDS[expr.op]})"
+        return f"static_cast<int32_t>(static_cast<uint32_t>({word}))"
     if is_integer(expr.arg) and expr.op in ("neg", "abs"):
         if is_checked(expr):
             return f"whole.{expr.op.capitalize()}({inner})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, TypeGuard, Union
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,10 @@ class ReducedCount:
 
 @dataclass(frozen=True)
 class Unary:
-    """``op`` is ``neg``, ``float``, ``int`` (toward zero) or one of ``UNARY_FUNCTIONS``."""
+    """``op`` is ``neg``, ``float``, ``int`` (toward zero) or one of ``UNARY_FUNCTIONS``.
+
+    ``low_word`` and ``high_word`` are the halves of a 64-bit integer, as int32.
+    """
 
     op: str
     arg: ScalarExpr
@@ -89,6 +92,7 @@ UNARY_FUNCTIONS = {
     )
 } | {"abs": abs, "round": round}
 WHOLE_FUNCTIONS = ("floor", "ceil", "trunc", "round")
+WORDS = {"low_word": 0, "high_word": 32}  # how far the word lies from the lowest bit
 
 
 def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[int, ...]]) -> Any:
@@ -124,11 +128,18 @@ def _guarded(function: Any) -> Any:
     return call
 
 
+def _word(bit: int, value: int) -> int:
+    """Return 32 bits of an integer as int32."""
+    word = (int(value) >> bit) & 0xFFFFFFFF
+    return word - (1 << 32) if word >> 31 else word
+
+
 _UNARY_EVAL: dict[str, Any] = {
     **{name: _guarded(function) for name, function in UNARY_FUNCTIONS.items()},
     "neg": lambda a: -a,
     "float": float,
     "int": int,
+    **{name: functools.partial(_word, bit) for name, bit in WORDS.items()},
 }
 
 
@@ -176,6 +187,11 @@ def is_const(expr: ScalarExpr) -> bool:
     if isinstance(expr, Binary):
         return is_const(expr.left) and is_const(expr.right)
     return False
+
+
+def is_word(expr: ScalarExpr) -> TypeGuard[Unary]:
+    """Whether the expression is one of the two words of an integer: int32 holds it."""
+    return isinstance(expr, Unary) and expr.op in WORDS
 
 
 def fold(op: str, *args: ScalarExpr) -> ScalarExpr:
@@ -241,7 +257,7 @@ def is_integer(expr: ScalarExpr) -> bool:
     if isinstance(expr, Unary):
         if expr.op in ("neg", "abs"):
             return is_integer(expr.arg)
-        return expr.op == "int" or expr.op in WHOLE_FUNCTIONS
+        return expr.op == "int" or expr.op in WHOLE_FUNCTIONS or expr.op in WORDS
     floating = expr.op == "/" or expr.op in NUMBERS_OF_CONDITIONS
     return not floating and is_integer(expr.left) and is_integer(expr.right)
 

@@ -33,6 +33,7 @@ from typing import Any, NoReturn
 
 import sympy
 
+from msopgen_wrap.graph.random_numbers import TracedRandomNumbers
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.torch_import import torch
 
@@ -250,6 +251,7 @@ class SymbolEnv(ShapeEnv):
         """Return replacements of the names in ``compute`` that would ask for values."""
         return {
             "math": _Mathematics(self),
+            "opgen": TracedRandomNumbers(),
             "min": functools.partial(_extremum, min, torch.sym_min),
             "max": functools.partial(_extremum, max, torch.sym_max),
             "float": _to_float,

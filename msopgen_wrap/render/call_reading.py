@@ -7,7 +7,7 @@ from typing import Any
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.host_text import attr_variable, simplified, to_cpp
 from msopgen_wrap.graph.sample import sample_attrs
-from msopgen_wrap.graph.scalars import AttrRef, Binary, ScalarExpr, Unary, describe
+from msopgen_wrap.graph.scalars import AttrRef, Binary, ScalarExpr, Unary, describe, is_word
 from msopgen_wrap.render.kernel import like_input, member_name
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, Scalar
@@ -211,9 +211,11 @@ def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dic
     return [
         {
             "name": name,
-            "whole": "" if s.kind == F32 else to_cpp(s.expr),
+            "whole": "" if s.kind == F32 or is_word(s.expr) else to_cpp(s.expr),
             "doc": describe(simplified(s.expr)).replace("%", "%%"),
-            "value": f"static_cast<{'float' if s.kind == F32 else 'int32_t'}>({to_cpp(s.expr)})",
+            "value": to_cpp(s.expr)
+            if is_word(s.expr)
+            else f"static_cast<{'float' if s.kind == F32 else 'int32_t'}>({to_cpp(s.expr)})",
         }
         for s, name in names.items()
         if name in used
@@ -241,6 +243,9 @@ def index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
     assert counted is not None
     ends = ", ".join(to_cpp(e) for e in (counted.length, counted.start, counted.step))
     made = f"opgen::View::Counted({ends})"
+    if counted.shape:
+        ends = ", ".join(to_cpp(e) for e in (counted.start, counted.step))
+        made = f"opgen::View::CountedIn({counted.shape}Shape.dim, {ends})"
     variable = f"{name}View"
     steps = [
         f'OPGEN_CHECK(context, {variable}.{step_call(step)}, "{step.op} is out of range");'

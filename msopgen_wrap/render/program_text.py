@@ -57,6 +57,12 @@ def scan_names(program: Program) -> dict[int, str]:
     return names
 
 
+def _counts(inst: Inst) -> bool:
+    """Whether a block counts its first operand itself, by the walk that its mode names."""
+    full = inst.dst is not None and inst.dst.extent == "full"
+    return inst.op == "opgen::Philox" and bool(inst.mode) and full
+
+
 @dataclass
 class ProgramText:
     """Renders the compute part of a body.
@@ -175,7 +181,7 @@ class ProgramText:
 
     def _accesses(self, inst: Inst) -> tuple[set[Place], set[Place]]:
         """Return what an instruction reads and writes."""
-        writes = self._places((inst.dst, *inst.temps))
+        writes = self._places((inst.dst, *inst.temps, *(inst.args[:1] if _counts(inst) else ())))
         if inst.op == "Store":
             writes |= {Place("output", inst.mode), Place("bytes", "bytes")}
         if inst.op == "Load" and inst.dst is not None and inst.dst.kind == MASK:
@@ -261,6 +267,8 @@ class ProgramText:
             return self._load(inst)
         if op == "Store":
             return self._store(inst)
+        if op == "Index" and self._counted_later(inst):
+            return []
         if op == "Index":
             tail = self._fill_tail(inst.dst) if inst.dst is not None else ""
             return [self._index(inst), *([tail] if tail else [])]
@@ -272,8 +280,13 @@ class ProgramText:
             tiles = [inst.dst, *inst.args, *inst.temps]
             names = [self.name(v) for v in tiles if isinstance(v, Val)]
             return [f"{scan_names(self.body.program)[inst.dst.id]}.Next({', '.join(names)}, part);"]
+        if _counts(inst):
+            parts = [self.name(inst.dst), self.operand(inst.args[0]), f"{inst.mode}Walk", "part"]
+            parts += [*map(self.operand, inst.args[1:]), *(self.name(t) for t in inst.temps)]
+            return [f"opgen::PhiloxCounted<{self.boxed}>({', '.join(parts)}, {count});"]
         if op.startswith("opgen::"):
-            call = f"{op}<{inst.mode}>" if inst.mode else op
+            plain = not inst.mode or op == "opgen::Philox"
+            call = op if plain else f"{op}<{inst.mode}>"
             parts = [self.name(inst.dst), *map(self.operand, inst.args)]
             parts += [self.name(t) for t in inst.temps]
             return [f"{call}({', '.join(parts)}, {count});"]
@@ -323,6 +336,11 @@ class ProgramText:
             ]
         parts = [self.name(inst.dst), *map(self.operand, inst.args), count]
         return [f"{OPS[op].call}({', '.join(parts)});"]
+
+    def _counted_later(self, index: Inst) -> bool:
+        """Whether blocks that count the numbers themselves are all that reads them."""
+        readers = [i for i in self.body.program.insts if index.dst in i.args]
+        return all(_counts(i) for i in readers)
 
     def _polynomial(self, inst: Inst, count: str) -> list[str]:
         """Return a block of its own, as the coefficients are a named array there."""

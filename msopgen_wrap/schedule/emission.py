@@ -7,6 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import (
+    WORDS,
     AttrRef,
     Binary,
     Const,
@@ -17,6 +18,7 @@ from msopgen_wrap.graph.scalars import (
     Unary,
     fold,
     is_integer,
+    is_word,
 )
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import DIFFERENCES, Node, Refusals
@@ -307,6 +309,9 @@ def expression_name(expr: ScalarExpr) -> str:
         return f"{expr.tensor}Size"
     if isinstance(expr, Const):
         return _NUMBERS.get(expr.value, "")
+    if is_word(expr):
+        name = expression_name(expr.arg)
+        return f"{name}{'High' if WORDS[expr.op] else 'Low'}" if name else ""
     if isinstance(expr, Unary):
         word = {"neg": "minus", "float": "", "int": ""}.get(expr.op, expr.op)
         name = expression_name(expr.arg)

@@ -213,6 +213,9 @@ class Lowerer(SizeReader):
             return value
         if isinstance(value, View) and not value.rearranged and not is_expanded(source):
             sizes = [self.scalar_expr(s) for s in node.args[1]]  # type: ignore[union-attr]
+            if value.counted is not None and not value.steps and self._shape_of(sizes):
+                counted = replace(value.counted, shape=self._shape_of(sizes))
+                return replace(value, rank=len(sizes), counted=counted)
             step = self._step_to(node, sizes)
             return replace(value, rank=len(sizes), steps=(*value.steps, step))
         if isinstance(value, View) and self._has_fixed_ranks():
@@ -224,6 +227,15 @@ class Lowerer(SizeReader):
             return value
         rank = len(source.meta["val"].shape)
         return Reshaped(node, source, tuple(self._known_size(source, axis) for axis in range(rank)))
+
+    def _shape_of(self, sizes: list[ScalarExpr]) -> str:
+        """Return the input whose shape the sizes are; empty for none."""
+        refs = [size for size in sizes if isinstance(size, DimRef)]
+        names = {ref.tensor for ref in refs}
+        whole = [ref.axis for ref in refs] == list(range(len(sizes)))
+        if not sizes or len(names) != 1 or not whole or refs[0].rank != len(sizes):
+            return ""
+        return names.pop()
 
     def _step_to(self, node: Node, sizes: list[ScalarExpr]) -> Step:
         """Return the step to the shape of a reshape.

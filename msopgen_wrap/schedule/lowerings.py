@@ -5,5 +5,6 @@ from msopgen_wrap.schedule import (  # noqa: F401
     number_parts,
     orthogonal_polynomials,
     pointwise,
+    random_words,
     special_functions,
 )

@@ -53,6 +53,9 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
         ends = (numbers.length, numbers.start, numbers.step)
         length, start, every = (int(evaluate_scalar(e, attrs, shapes)) for e in ends)
         result = Strided([length], [every], start)
+        if numbers.shape:
+            result = Strided.dense(tuple(shapes[numbers.shape]))
+            result = Strided(result.dim, [every * stride for stride in result.stride], start)
     else:
         result = Strided.dense(tuple(shapes[view.tensor]))
     for step in view.steps:

@@ -70,7 +70,10 @@ class SizeReader(Emitter):
         view = self.values[source]
         axis %= len(source.meta["val"].shape)
         if isinstance(view, View) and not view.steps and view.counted is not None:
-            return view.counted.length
+            if not view.counted.shape:
+                return view.counted.length
+            tensor = view.counted.shape
+            return DimRef(tensor, axis, view.rank, self.axis_names.get((tensor, axis)))
         if isinstance(view, View) and not view.steps:
             return DimRef(view.tensor, axis, view.rank, self.axis_names.get((view.tensor, axis)))
         size = self._intermediate_size(source, axis)

@@ -53,12 +53,14 @@ class Counted:
         length: how many.
         start, step: integers; of floats, what the first and the difference are.
         floating: whether they are float32 numbers.
+        shape: the input in whose shape they lie, whatever its rank; empty: along one axis.
     """
 
     length: ScalarExpr
     start: ScalarExpr = _ZERO
     step: ScalarExpr = _ONE
     floating: bool = False
+    shape: str = ""
 
 
 @dataclass(frozen=True)

@@ -257,8 +257,7 @@ class NameChecker:
                 f"'{path}' is random",
                 node,
                 why="the kernel must give the same result as the golden reference",
-                fix="pass the mask or the noise as an input"
-                + (", or say training=False" if name in allowed.RANDOM_IN_TRAINING else ""),
+                fix=random_fix(name),
             )
         if name.endswith("_") and functions_of(prefix) is not None:
             return self.refuse(
@@ -298,6 +297,15 @@ class NameChecker:
                 why="the graph is traced once: only attrs, shapes and 'is None' may branch",
                 fix="use torch.where(condition, a, b)",
             )
+
+
+def random_fix(name: str) -> str:
+    """Return what to write instead of a random function of torch."""
+    call = allowed.SEEDED_CALLS.get(name)
+    fix = "pass the mask or the noise as an input"
+    if call:
+        fix = f"write {call} with int attrs seed and offset, or {fix}"
+    return fix + (", or say training=False" if name in allowed.RANDOM_IN_TRAINING else "")
 
 
 _DANGEROUS = words(

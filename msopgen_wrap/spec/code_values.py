@@ -44,7 +44,7 @@ MAX_STRING = 64
 MAX_INT = 2**63
 MAX_SIZE = 2**24
 
-ROOTS = ("torch", "F", "math")
+ROOTS = ("torch", "F", "math", "opgen")
 ALIASES = {"F": "torch.nn.functional"}
 
 # Kinds of values, as far as they can be told without running: enough to refuse what is certain to

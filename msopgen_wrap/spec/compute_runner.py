@@ -181,6 +181,8 @@ def _program(
     from msopgen_wrap.spec.torch_names import BUILTIN_FUNCTIONS
 
     torch = _torch()
+    from msopgen_wrap.spec.random_numbers import opgen  # imports torch
+
     try:
         tree = with_saved_values(rewritten(checked, guards=True), saved, _SAVED_VALUE)
         program = compile(tree, _FILE, "exec", dont_inherit=True)
@@ -194,6 +196,7 @@ def _program(
     bare = {"__import__": _import_for_torch}
     namespace: dict[str, Any] = {"__builtins__": bare, "torch": torch, "math": math}
     namespace["F"] = torch.nn.functional
+    namespace["opgen"] = opgen
     namespace.update({n: getattr(builtins, n) for n in BUILTIN_FUNCTIONS})
     namespace.update(compute_limits.HELPERS)
     namespace["round"] = compute_limits.rounded

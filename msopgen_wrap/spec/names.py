@@ -55,8 +55,8 @@ _OPBUILD_NUMBERED = re.compile(r"(?:tmp|inputDesc|outputDesc|list|supportInfo|so
 # What compute and the generated Python functions call.
 GENERATED_PYTHON = (
     words(
-        """torch F math self cls ctx Tensor None True False print isinstance next len range zip
-            tuple list enumerate out_tensors broadcast reduce rank numel like"""
+        """torch F math opgen self cls ctx Tensor None True False print isinstance next len range
+            zip tuple list enumerate out_tensors broadcast reduce rank numel like"""
     )
     | BUILTIN_FUNCTIONS
 )

@@ -41,8 +41,12 @@ SIZED_FUNCTIONS = words(
     "new_zeros unflatten constant_pad_nd pad one_hot interpolate fftfreq rfftfreq"
 )
 
+# Functions that torch has not, which ``spec.random_numbers`` defines.
+OPGEN_FUNCTIONS = words("bernoulli bernoulli_like dropout philox positions rand_like randn_like")
+
 TORCH_NAMESPACES: dict[str, frozenset[str]] = {
-    space: frozenset(row) for space, row in _TABLE.items() if space.startswith("torch.")
+    **{space: frozenset(row) for space, row in _TABLE.items() if space.startswith("torch.")},
+    "opgen": OPGEN_FUNCTIONS,
 }
 
 TENSOR_METHODS = frozenset(_TABLE["method"]) | words(
@@ -74,6 +78,19 @@ RANDOM_NAMES = words(
     randn_like randperm rrelu uniform binomial native_dropout fractional_max_pool2d
     fractional_max_pool3d multi_head_attention_forward"""
 )
+
+# Random function of torch -> the call of opgen that gives such numbers from a seed.
+SEEDED_CALLS = {
+    "bernoulli": "opgen.bernoulli(p, seed, offset)",
+    "dropout": "opgen.dropout(x, p, seed, offset)",
+    "native_dropout": "opgen.dropout(x, p, seed, offset)",
+    "normal": "mean + std * opgen.randn_like(x, seed, offset)",
+    "rand": "opgen.rand_like(x, seed, offset)",
+    "rand_like": "opgen.rand_like(x, seed, offset)",
+    "randn": "opgen.randn_like(x, seed, offset)",
+    "randn_like": "opgen.randn_like(x, seed, offset)",
+    "uniform": "low + (high - low) * opgen.rand_like(x, seed, offset)",
+}
 
 # Functions that are random in training only, with the position of the argument that says so.
 RANDOM_IN_TRAINING = dict.fromkeys(

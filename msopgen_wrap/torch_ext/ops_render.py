@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import textwrap
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import GENERATED_PYTHON
+from msopgen_wrap.spec.torch_names import OPGEN_FUNCTIONS
 from msopgen_wrap.templating import python_doc, render_template
 from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
 from msopgen_wrap.torch_ext.gradient_render import (
@@ -349,4 +351,6 @@ def render_reference(specs: Sequence[OpSpec], vendor: str) -> GeneratedFile:
     imports["vjp"] = any(spec.differentiated for spec in specs)
     if names := [f"{name} as _{name}" for name, used in imports.items() if used]:
         head += f"\nfrom ._runtime.gradients import {', '.join(names)}\n"
+    if re.search(rf"\bopgen\.({'|'.join(sorted(OPGEN_FUNCTIONS))})\(", body):
+        head += ("" if names else "\n") + "from ._runtime.random_numbers import opgen\n"
     return GeneratedFile(f"torch_ext/{vendor}/reference.py", head + body)

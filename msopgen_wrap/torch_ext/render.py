@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from msopgen_wrap.render.files import GeneratedFile
+from msopgen_wrap.spec import names
 from msopgen_wrap.spec.gradient import gradient_name
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.templating import render_template, static_text
@@ -147,4 +149,14 @@ def render_torch_ext(
         GeneratedFile(f"{folder}/_runtime/{name}", head + static_text(f"torch_ext/runtime/{name}"))
         for name in RUNTIME
     ]
+    if any("_runtime.random_numbers" in f.text for f in files):
+        files.append(
+            GeneratedFile(f"{folder}/_runtime/random_numbers.py", head + _random_numbers())
+        )
     return files + render_binding(specs, vendor)
+
+
+def _random_numbers() -> str:
+    """Return the module that ``compute`` calls as ``opgen``, for a package without the kit."""
+    text = (Path(names.__file__).with_name("random_numbers.py")).read_text(encoding="utf-8")
+    return text.replace("from msopgen_wrap.torch_import import torch", "import torch")

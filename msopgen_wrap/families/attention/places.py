@@ -163,7 +163,7 @@ class PlaceReader(ProductLowerer):
 
     def _counted_line(self, view: View, node: Node) -> Line:
         counted = view.counted
-        if counted is None or counted.floating or counted.step != ONE:
+        if counted is None or counted.floating or counted.shape or counted.step != ONE:
             raise self.more(node)
         axis = -1
         for step in view.steps:

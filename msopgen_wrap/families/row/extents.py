@@ -74,6 +74,8 @@ def _is_whole(spec: OpSpec, view: View, root: str) -> bool:
 def _counts_along(view: View, root: str) -> bool:
     """Whether numbers are counted along an axis of the root, and lie along that axis."""
     counted = view.counted
+    if counted is not None and counted.shape:
+        return counted.shape == root and not view.steps and view.extent != SQUEEZED
     if counted is None or not isinstance(counted.length, DimRef):
         return False
     place = -1

@@ -52,6 +52,15 @@ struct View {
         view.TakeAll();
         return view;
     }
+    // The same numbers in a shape, in C order.
+    static View CountedIn(const std::vector<int64_t>& sizes, int64_t start, int64_t step) {
+        View view = Dense(sizes);
+        for (int64_t& apart : view.stride) {
+            apart *= step;
+        }
+        view.offset = start;
+        return view;
+    }
     void TakeAll() {
         from.assign(dim.size(), 0);
         to = dim;
