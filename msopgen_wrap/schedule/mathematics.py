@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from msopgen_wrap.graph.scalars import Const, fold
+from msopgen_wrap.schedule.calls import target_name
 from msopgen_wrap.schedule.lowering import Lowerer, lowers, wrap_small
 from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val
 from msopgen_wrap.schedule.views import View
@@ -146,6 +147,26 @@ def sigmoid(low: Lowerer, value: Val) -> Val:
     negated = low.emit("Muls", F32, value, Scalar(Const(-1.0)))
     grown = low.emit("Exp", F32, negated)
     return one_over(low, low.emit("Adds", F32, grown, Scalar(Const(1.0))))
+
+
+def tanh_beside_one(low: Lowerer, node: Node, one: Any, tanh: Any, sign: float) -> Val | None:
+    """Return ``1 + sign * tanh(x)`` without cancellation; None for other sums and differences.
+
+    It is 2 / (1 + exp(-2 sign x)). A tanh that others read as well is not computed twice.
+
+    Args:
+        one, tanh: the two sides of the sum or difference ``node``.
+    """
+    plain = len(node.args) == 2 and not node.kwargs
+    if not plain or one != 1 or not isinstance(tanh, Node):
+        return None
+    if target_name(tanh) != "aten.tanh.default" or len(tanh.users) > 1:
+        return None
+    if not low.dtype(tanh).startswith(("float", "bfloat")):
+        return None
+    scaled = low.emit("Muls", F32, _float(low, tanh.args[0]), Scalar(Const(-2.0 * sign)))
+    grown = low.emit("Adds", F32, low.emit("Exp", F32, scaled), Scalar(Const(1.0)))
+    return low.emit("Div", F32, low.emit("Fill", F32, Scalar(Const(2.0))), grown)
 
 
 @lowers("aten.silu.default")

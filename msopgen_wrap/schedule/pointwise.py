@@ -82,6 +82,14 @@ DIFFERENCES.update(
 
 @lowers("aten.add.Tensor", "aten.add.Scalar", "aten.sub.Tensor", "aten.sub.Scalar")
 def _add(low: Lowerer, node: Node) -> Any:
+    first, second = node.args[:2]
+    beside = (
+        mathematics.tanh_beside_one(low, node, second, first, 1.0)
+        if "add" in str(node.target)
+        else mathematics.tanh_beside_one(low, node, first, second, -1.0)
+    )
+    if beside is not None:
+        return beside
     kind, (a, b) = numbers(low, node, *node.args[:2])
     alpha = node.kwargs.get("alpha", node.args[2] if len(node.args) > 2 else 1)
     if alpha != 1:
@@ -93,6 +101,9 @@ def _add(low: Lowerer, node: Node) -> Any:
 
 @lowers("aten.rsub.Scalar", "aten.rsub.Tensor")
 def _rsub(low: Lowerer, node: Node) -> Any:
+    beside = mathematics.tanh_beside_one(low, node, node.args[1], node.args[0], -1.0)
+    if beside is not None:
+        return beside
     kind, (a, b) = numbers(low, node, *node.args[:2])
     return wrap_small(low, subtract(low, kind, b, a), low.dtype(node))
 

@@ -142,6 +142,26 @@ def test_a_product_with_a_reciprocal_is_a_quotient(compute, counts) -> None:
     assert (ops.count("Fill"), ops.count("Div"), ops.count("Mul")) == counts
 
 
+@pytest.mark.parametrize(
+    ("compute", "of_their_own"),
+    [
+        ("x * (1 + torch.tanh(x))", 0),
+        ("1 - torch.tanh(x * 2)", 0),
+        ("t = torch.tanh(x)\ny = (t + 1) * t", 1),
+        ("2 + torch.tanh(x)", 1),
+        ("torch.tanh(x) - 1", 1),
+    ],
+)
+def test_one_beside_a_tanh_cancels_no_digit(compute, of_their_own):
+    text = {"op": "Demo", "inputs": {"x": "float32"}, "outputs": {"y": "x"}, "compute": compute}
+    spec = parse_spec(json.dumps(text), "demo.yaml").spec
+    assert spec is not None
+    (body,) = plan_op(spec).bodies
+    ops = [inst.op for inst in body.program.insts]
+    assert ops.count("opgen::Tanh") == of_their_own
+    assert ops.count("Exp") == 1 - of_their_own
+
+
 # ---- Which operands an output may share a scratch slot with --------------------------------------
 
 
