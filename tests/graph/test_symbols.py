@@ -278,7 +278,6 @@ DECIDES = {
     "x * 2 if mode == 'sum' else x": "OPG202",
     "torch.softmax(x, n) * (1 if n == 5 else 2)": "OPG202",
     "torch.softmax(x, -1) if n == 7 else torch.softmax(x, 0)": "OPG202",
-    "torch.linalg.vector_norm(x, a, -1, keepdim=True) * x": "OPG202",
     "torch.tensor(a) * x": "OPG202",
 }
 
