@@ -36,7 +36,7 @@ ELEMENTWISE = {*TILING, "iteration_space.h", "box_shape.h", "elementwise_tiling.
 PROJECTS = {
     ("elementwise/fused_add_relu",): (OPERANDS, ELEMENTWISE),
     ("activation/custom_gelu",): (
-        {*OPERANDS, "float_tile.h", "error_function.h"},
+        {*OPERANDS, "float_tile.h"},
         ELEMENTWISE,
     ),
     ("norm/softmax",): (
@@ -53,7 +53,7 @@ PROJECTS = {
     ),
     ("embedding/embedding_gather",): ({*TILE, "project.h"}, set()),
     ("activation/custom_gelu", "embedding/embedding_gather"): (
-        {*OPERANDS, "float_tile.h", "error_function.h", "project.h"},
+        {*OPERANDS, "float_tile.h", "project.h"},
         ELEMENTWISE,
     ),
 }

@@ -124,9 +124,10 @@ class Machine:
         if op == "Bits":
             return a[0].view(_NUMPY[inst.dst.kind])
         if op == "Polynomial":
-            result = np.zeros_like(a[0])
-            for c in reversed(inst.mode.split(", ")):
-                result = result * a[0] + np.float32(c)
+            *lower, highest = map(np.float32, inst.mode.split(", "))
+            result = np.full_like(a[0], highest)
+            for c in reversed(lower):
+                result = result * a[0] + c
             return result
         if op == "Cast":
             return self._cast(inst, a[0])

@@ -245,9 +245,9 @@ def test_more_work_never_takes_fewer_cores(add):
 
 
 def test_cores_that_pay_off_on_a_million_elements(gelu):
-    """Published: 13.7 us on 24 to 32 cores, 14.8 on 48, 15.4 on 16."""
+    """Modelled: 10.7 us on 24 cores, 10.2 to 10.3 us from 32 to 48; fewer leave others free."""
     (taken,) = counts(gelu, [2**20], cores=48)
-    assert 24 <= taken <= 36
+    assert 24 <= taken <= 40
 
 
 def test_more_computation_takes_more_cores(add, gelu):

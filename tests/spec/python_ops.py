@@ -89,10 +89,19 @@ def foreach_addcdiv_scalar(
     return [a + value * b / c for a, b, c in zip(x1, x2, x3)]  # noqa: B905
 
 
-@op(cases=[{"x": [[3, 5], [7]]}, {"x": [[300, 500], [0], [], [70000], [1]]}])
-def foreach_norm(x: list[Floats]) -> Annotated[list[Tensor], "y: []", "x"]:
-    """The Euclidean norm of every tensor of a list."""
-    return [torch.linalg.vector_norm(t) for t in x]
+@op(
+    cases=[
+        {"x": [[3, 5], [7]]},
+        {"x": [[300, 500], [0], [], [70000], [1]]},
+        {"x": [[30, 50], [], [7]], "scalar": 1.5},
+        {"x": [[30, 50], [7]], "scalar": float("inf")},
+        {"x": [[30, 50], [7]], "scalar": -1.0},
+        {"x": [[30, 50], [7]], "scalar": 0.0},
+    ]
+)
+def foreach_norm(x: list[Floats], scalar: float = 2.0) -> Annotated[list[Tensor], "y: []", "x"]:
+    """The norm of every tensor of a list, of any order; an order of 0 counts what is not 0."""
+    return [torch.linalg.vector_norm(t, scalar) for t in x]
 
 
 @op(
