@@ -199,19 +199,28 @@ def _run(scratch: Path, combos: int, specs: Sequence[Path]) -> None:
                 _run_outside(spec, case, runtime)
             elif result.status != "not applicable":
                 raise RuntimeError(f"{spec.op} {result.label}: {result.reason}")
-        for case in _long_special_cases(passed):
+        for case in _special_cases(spec, passed):
             _launch(spec, case, runtime, make_inputs(spec, case))
 
 
-def _long_special_cases(cases: Sequence[TestCase]) -> list[TestCase]:
-    """Return the case with the longest axis per dtypes, with special values in place of others.
+def _special_cases(spec: OpSpec, cases: Sequence[TestCase]) -> list[TestCase]:
+    """Return cases with special values in place of others: own ones, and the longest axis.
 
-    The grid has special values in small shapes only: no NaN is in a row that comes in parts.
+    The grid has special values in one shape only: no NaN is in a row that comes in parts, and no
+    row is all NaN.
+
+    Args:
+        cases: those that passed.
     """
+    from msopgen_wrap.graph.kept_tensors import frozen_shapes
+
+    own = [frozen_shapes(case.shapes) for case in spec.cases]
     found = []
     for combo in sorted({case.combo for case in cases if case.values == "special"}):
-        longest = max((case for case in cases if case.combo == combo), key=_longest_axis)
-        found.append(replace(longest, values="special"))
+        of_combo = [case for case in cases if case.combo == combo]
+        chosen = [case for case in of_combo if case.shapes in own]
+        chosen.append(max(of_combo, key=_longest_axis))
+        found += [replace(case, values="special") for case in chosen]
     return found
 
 
