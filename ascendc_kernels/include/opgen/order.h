@@ -136,6 +136,7 @@ class RowOrder {
     }
     // Sort the rows of a tile, loaded `pitch` elements apart.
     __aicore__ inline void Sort(const OrderTiles& tiles, const LocalTensor<T>& elements) {
+        VectorBarrier();  // the results of the last tile have been read
         SetPair();
         if constexpr (kWide) {
             SortWide(tiles, elements);
