@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import ctypes
 import io
 import json
 import math
@@ -39,7 +38,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
 
-from yardsticks.cann_bench import _paired, counted, spec_of_task  # noqa: E402
+from yardsticks.cann_bench import counted, paired, spec_of_task  # noqa: E402
 from yardsticks.cann_cases import elements  # noqa: E402
 
 PARAMETERS = ROOT / "ascendc_kernels/emulation/profile_parameters.csv"
@@ -192,7 +191,7 @@ class _Runner:
         from msopgen_wrap.graph.kept_tensors import frozen_shapes
         from msopgen_wrap.profile.launch_profile import launch_profile
         from msopgen_wrap.profile.spec_cases import allocated
-        from msopgen_wrap.run.op_abi import ProfileOptions
+        from msopgen_wrap.run.case_runner import launch
         from msopgen_wrap.run.op_case import TestCase
         from msopgen_wrap.torch_import import quiet_torch
 
@@ -206,19 +205,10 @@ class _Runner:
         with quiet_torch():
             inputs, outputs = allocated(spec, call)
             self.runtime.profile_options(ablation=False)
-            run = self.runtime.run(
-                spec.op,
-                [inputs[p.name] for p in spec.inputs],
-                [outputs[p.name] for p in spec.outputs],
-                {a.name: attrs.get(a.name) for a in spec.attrs},
-                soc=self.soc,
-                mode="profile",
-            )
+            run = launch(spec, call, self.runtime, inputs, outputs, soc=self.soc, mode="profile")
         score.cores = run.cores
-        library = self.runtime._lib
         for name, table in self.tables.items():
-            options = ProfileOptions(l2=1, ablation=2, max_events=1, parameters=os.fsencode(table))
-            library.opgen_profile_options(ctypes.byref(options))
+            self.runtime.profile_options(l2="cold", ablation=False, max_events=1, parameters=table)
             profile = launch_profile(json.loads(self.runtime.profile_text()))
             score.times[name] = profile.time_us
             score.scores[name] = hap(score.baseline_us, score.limit_us, profile.time_us)
@@ -243,7 +233,7 @@ class _Runner:
     def _attrs(self, given: dict[str, Any], shapes: dict[str, Any]) -> dict[str, Any]:
         from msopgen_wrap.graph.sample import sample_attrs
 
-        names = _paired([a.name for a in self.spec.attrs], list(given))
+        names = paired([a.name for a in self.spec.attrs], list(given))
         values = dict(sample_attrs(self.spec))
         first: list[int] = next((s for s in shapes.values() if s is not None), [])
         for name, value in given.items():

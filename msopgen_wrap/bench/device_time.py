@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,12 +32,7 @@ class DeviceTime:
     validated: bool
 
 
-def device_time(
-    target: Path,
-    spec: OpSpec,
-    inputs: Sequence[Any],
-    progress: Callable[[str], None] = lambda _: None,
-) -> DeviceTime | str:
+def device_time(target: Path, spec: OpSpec, inputs: Sequence[Any]) -> DeviceTime | str:
     """Return the modelled time of an op, or why there is none, as a line.
 
     Args:
@@ -52,9 +47,8 @@ def device_time(
     }
     # Of a folder of specs, the one of the op.
     place = Path(spec.path) if target.is_dir() and not (target / MANIFEST).exists() else target
-    options = ProfileOptions(op=spec.op, progress=progress)
     try:
-        run = profile_target(place, options, lambda *_: shapes)
+        run = profile_target(place, ProfileOptions(op=spec.op), lambda *_: shapes)
     except OpgenError as error:
         return _reason(error)
     if run.problems:

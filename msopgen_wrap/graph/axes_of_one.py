@@ -24,10 +24,9 @@ def name_axes_of_one(graph: Graph) -> None:
         if node.target not in _RESHAPES:
             continue
         source = node.args[0]
-        changed = _changed_axes(source.meta["val"].shape, node.meta["val"].shape)
-        if changed is None:
+        dropped, added = changed_axes(sizes_of(source), sizes_of(node)) or ([], [])
+        if not dropped and not added:
             continue
-        dropped, added = changed
         result = source
         if dropped:
             result = _call(graph, node, _aten.squeeze.dims, result, dropped)
@@ -37,27 +36,38 @@ def name_axes_of_one(graph: Graph) -> None:
         graph.erase_node(node)
 
 
-def _changed_axes(before: Any, after: Any) -> tuple[list[int], list[int]] | None:
-    """Return the axes of ``before`` that go and those of ``after`` that come; None: others do."""
-    one, other = ([getattr(s, "node", s) for s in shape] for shape in (before, after))
+def sizes_of(node: Any) -> list[Any]:
+    """Return the sizes of a node of a graph, as ``same_size`` compares them."""
+    return [getattr(size, "node", size) for size in node.meta["val"].shape]
+
+
+def changed_axes(one: list[Any], other: list[Any]) -> tuple[list[int], list[int]] | None:
+    """Return the axes of size 1 of ``one`` that go and those of ``other`` that come.
+
+    None where the shapes differ in more than these.
+
+    Args:
+        one, other: what :func:`sizes_of` returns of two tensors.
+    """
     dropped: list[int] = []
     added: list[int] = []
     i = j = 0
     while i < len(one) or j < len(other):
         if i < len(one) and j < len(other) and same_size(one[i], other[j]):
             i, j = i + 1, j + 1
-        elif j < len(other) and _is_one(other[j]):
+        elif j < len(other) and is_one(other[j]):
             added.append(j)
             j += 1
-        elif i < len(one) and _is_one(one[i]):
+        elif i < len(one) and is_one(one[i]):
             dropped.append(i)
             i += 1
         else:
             return None
-    return (dropped, added) if dropped or added else None
+    return dropped, added
 
 
-def _is_one(size: Any) -> bool:
+def is_one(size: Any) -> bool:
+    """Whether a size is 1 in every call."""
     known = size if isinstance(size, int) else size.maybe_as_int()
     return bool(known == 1)
 

@@ -175,9 +175,13 @@ def as_on_device(value: Any) -> Any:
     if value is None or value.data_ptr() % _ALIGNMENT == 0:
         return value
     room = torch.empty(value.nbytes + _ALIGNMENT, dtype=torch.uint8)
+    return _placed(room, value.shape, value.dtype).copy_(value)
+
+
+def _placed(room: Any, shape: Any, dtype: Any) -> Any:
+    """Return a tensor in bytes that have room for it and for its alignment."""
     skip = -room.data_ptr() % _ALIGNMENT
-    moved = room[skip : skip + value.nbytes].view(value.dtype).view(value.shape)
-    return moved.copy_(value)
+    return room[skip : skip + room.numel() - _ALIGNMENT].view(dtype).view(tuple(shape))
 
 
 def free_memory() -> int:
@@ -228,9 +232,7 @@ def undrawn(spec: OpSpec, case: TestCase) -> tuple[dict[str, Any], dict[str, Any
 def _untouched(shape: Any, dtype: Any) -> Any:
     size = math.prod(shape) * torch.empty(0, dtype=dtype).element_size()
     # torch writes its zeros; numpy's are pages that the system has not made yet.
-    room = torch.from_numpy(np.zeros(size + _ALIGNMENT, np.uint8))
-    skip = -room.data_ptr() % _ALIGNMENT
-    return room[skip : skip + size].view(dtype).view(tuple(shape))
+    return _placed(torch.from_numpy(np.zeros(size + _ALIGNMENT, np.uint8)), shape, dtype)
 
 
 def _results(spec: OpSpec, case: TestCase) -> dict[str, Any] | None:

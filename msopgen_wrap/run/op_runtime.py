@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -313,15 +314,27 @@ class OpRuntime:
             counts,
         )
 
-    def profile_options(self, *, l2: str = "", ablation: bool = True) -> None:
-        """Set the options of the profiles from now on.
+    def profile_options(
+        self,
+        *,
+        l2: str = "",
+        ablation: bool = True,
+        max_events: int = 0,
+        parameters: Path | None = None,
+    ) -> None:
+        """Set the options of the profiles from now on; the last launch is replayed with them.
 
         Args:
             l2: ``cold`` or ``warm``; "" takes ``$OPGEN_PROFILE_L2``, else cold.
             ablation: also model the launch without single costs, where that is fast enough.
+            max_events: events that are kept; 0 takes the default.
+            parameters: another table of the model's numbers.
         """
         options = abi.ProfileOptions(
-            l2={"cold": 1, "warm": 2}.get(l2, 0), ablation=0 if ablation else 2
+            l2={"cold": 1, "warm": 2}.get(l2, 0),
+            ablation=0 if ablation else 2,
+            max_events=max_events,
+            parameters=os.fsencode(parameters) if parameters is not None else None,
         )
         self._lib.opgen_profile_options(ctypes.byref(options))
 

@@ -35,7 +35,7 @@ from msopgen_wrap.schedule.program import (
     share_common,
 )
 from msopgen_wrap.schedule.size_reading import SizeReader
-from msopgen_wrap.schedule.unit_axes import sizes_of, steps_of_ones
+from msopgen_wrap.schedule.unit_axes import reshaped_by_ones
 from msopgen_wrap.schedule.views import (
     PLACE,
     SQUEEZED,
@@ -219,10 +219,9 @@ class Lowerer(SizeReader):
             step = self._step_to(node, sizes)
             return replace(value, rank=len(sizes), steps=(*value.steps, step))
         if isinstance(value, View) and self._has_fixed_ranks():
-            steps = steps_of_ones(sizes_of(source), sizes_of(node))
-            if steps is not None:
-                value = value.with_leading()
-                return replace(value, rank=len(sizes_of(node)), steps=(*value.steps, *steps))
+            reshaped = reshaped_by_ones(value.with_leading(), node)
+            if reshaped is not None:
+                return reshaped
         if isinstance(value, Reshaped):
             return value
         rank = len(source.meta["val"].shape)

@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from msopgen_wrap.graph.sizes import same_size
-from msopgen_wrap.schedule.views import Step
+from msopgen_wrap.graph.axes_of_one import changed_axes, sizes_of
+from msopgen_wrap.schedule.views import Step, View
 
 
-def sizes_of(node: Any) -> list[Any]:
-    """Return the sizes of a node of a graph, as ``same_size`` compares them."""
-    return [getattr(size, "node", size) for size in node.meta["val"].shape]
+def reshaped_by_ones(view: View, node: Any) -> View | None:
+    """Return a view as such a reshape gives it; None for a reshape that does more.
 
-
-def is_one(size: Any) -> bool:
-    """Whether a size is 1 in every call."""
-    return isinstance(size, int) and size == 1
+    Args:
+        node: the reshape.
+    """
+    after = sizes_of(node)
+    steps = steps_of_ones(sizes_of(node.args[0]), after)
+    if steps is None:
+        return None
+    return replace(view, rank=len(after), steps=(*view.steps, *steps), leading=0)
 
 
 def steps_of_ones(before: list[Any], after: list[Any]) -> list[Step] | None:
-    """Return the steps of a reshape that adds or drops axes of size 1 alone; None for others.
+    """Return the steps between shapes that differ in axes of size 1 alone; None for others.
 
     Args:
-        before, after: what :func:`sizes_of` returns of its operand and of itself.
+        before, after: what ``sizes_of`` returns of two tensors.
     """
-    dropped, added, j = [], [], 0
-    for i, size in enumerate(before):
-        while j < len(after) and not same_size(size, after[j]) and is_one(after[j]):
-            added.append(j)
-            j += 1
-        if j < len(after) and same_size(size, after[j]):
-            j += 1
-        elif is_one(size):
-            dropped.append(i - len(before))
-        else:
-            return None
-    added += [k for k in range(j, len(after)) if is_one(after[k])]
-    if len(before) - len(dropped) + len(added) != len(after):
+    changed = changed_axes(before, after)
+    if changed is None:
         return None
+    dropped, added = changed
     # Axes count from the end, where those that are dropped later still stand.
-    steps = [Step("squeeze", axis) for axis in dropped]
-    left = len(before) - len(dropped)
-    for k in added:
-        left += 1
-        steps.append(Step("unsqueeze", k - left))
+    steps = [Step("squeeze", axis - len(before)) for axis in dropped]
+    for left, axis in enumerate(added, len(before) - len(dropped) + 1):
+        steps.append(Step("unsqueeze", axis - left))
     return steps

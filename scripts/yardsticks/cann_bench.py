@@ -81,7 +81,7 @@ class SpecOp:
         own = [p.name for p in spec.inputs]
         by_name = set(tensors) >= set(own)
         self.names = dict(zip(own, own if by_name else tensors, strict=False))
-        self.attrs = _paired([a.name for a in spec.attrs], attrs)
+        self.attrs = paired([a.name for a in spec.attrs], attrs)
         self.runtime = load_op(spec, rendered_spec(spec, "opgen"))
 
     def __call__(self, **given: Any) -> Any:
@@ -125,7 +125,7 @@ def counted(allowed: Sequence[Any] | None, value: Any, rank: int) -> Any:
     return value - rank if backwards and value >= 0 else value
 
 
-def _paired(own: list[str], theirs: list[str]) -> dict[str, str]:
+def paired(own: list[str], theirs: list[str]) -> dict[str, str]:
     """Return the spec's attrs by the benchmark's names: equal names, then the others in order."""
     known = {_plain(name): name for name in own}
     pairs = {name: known[_plain(name)] for name in theirs if _plain(name) in known}

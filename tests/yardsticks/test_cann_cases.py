@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from yardsticks.cann_bench import _paired, cases_in, counted, spec_of_task
+from yardsticks.cann_bench import cases_in, counted, paired, spec_of_task
 from yardsticks.cann_cases import ELEMENTS_AT_MOST, divided, elements, shortened
 
 
@@ -55,12 +55,12 @@ def test_leading_axes_alone_keep_the_others_related():
 
 
 def test_attrs_meet_by_name_then_in_order():
-    assert _paired(["rotary_mode", "layout"], ["layout", "rotaryMode"]) == {
+    assert paired(["rotary_mode", "layout"], ["layout", "rotaryMode"]) == {
         "layout": "layout",
         "rotaryMode": "rotary_mode",
     }
-    assert _paired(["value"], ["scale"]) == {"scale": "value"}
-    assert _paired([], ["scalar"]) == {}
+    assert paired(["value"], ["scale"]) == {"scale": "value"}
+    assert paired([], ["scalar"]) == {}
 
 
 def test_specs_are_those_of_the_library():

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.axes_of_one import is_one, sizes_of
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, reshape_step
-from msopgen_wrap.schedule.unit_axes import is_one, sizes_of, steps_of_ones
+from msopgen_wrap.schedule.unit_axes import reshaped_by_ones, steps_of_ones
 from msopgen_wrap.schedule.views import Span, Step, View
 from msopgen_wrap.torch_import import torch
 
@@ -128,10 +129,9 @@ class ProductLowerer(Lowerer):
         if isinstance(value, View) and target in _CASTS | IDENTITY:
             return value
         if isinstance(value, View) and target in RESHAPES:
-            steps = steps_of_ones(sizes_of(source), sizes_of(node))
-            if steps is not None:
-                rank = len(sizes_of(node))
-                return replace(value, rank=rank, steps=(*value.steps, *steps), leading=0)
+            reshaped = reshaped_by_ones(value, node)
+            if reshaped is not None:
+                return reshaped
             if _joined(node) is not None:
                 return None  # its operand is read before the axes are joined
         if value is None and _transposes(node) and target_name(_behind(source)) in RESHAPES:
@@ -328,7 +328,7 @@ def _joined(node: Node) -> tuple[list[Step], list[Any]] | None:
     users = [user for user in node.users if target_name(user) not in IDENTITY]
     if not _only_multiplied(node) or (kept == 1 and any(u.args[0] is not node for u in users)):
         return None
-    ones = [i - len(before) for i, size in enumerate(before) if is_one(size)]
+    ones = [i - len(before) for i, size in enumerate(sizes_of(source)) if is_one(size)]
     for dropped in ([], ones):
         sizes = [s for i, s in enumerate(before, -len(before)) if i not in dropped]
         matches = len(sizes) >= kept + 1 and all(map(_same, sizes[-kept:], after[-kept:]))

@@ -21,6 +21,7 @@ from msopgen_wrap.families.parts.temporaries import (
     temporary_doc,
     temporary_dtype,
 )
+from msopgen_wrap.graph.axes_of_one import changed_axes, sizes_of
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
@@ -37,7 +38,6 @@ from msopgen_wrap.schedule.calls import (
 )
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
-from msopgen_wrap.schedule.unit_axes import sizes_of, steps_of_ones
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -311,7 +311,7 @@ def _is_tensor(node: Any) -> bool:
 
 
 def _same_shape(first: Node, second: Node) -> bool:
-    one, other = ([getattr(s, "node", s) for s in n.meta["val"].shape] for n in (first, second))
+    one, other = sizes_of(first), sizes_of(second)
     return len(one) == len(other) and all(map(same_size, one, other))
 
 
@@ -362,7 +362,7 @@ def _is_moved(node: Any) -> bool:
 
 def _joins(reshape: Node) -> bool:
     """Whether a reshape does more than to add and drop axes of size 1."""
-    return steps_of_ones(sizes_of(reshape.args[0]), sizes_of(reshape)) is None
+    return changed_axes(sizes_of(reshape.args[0]), sizes_of(reshape)) is None
 
 
 def _is_input(node: Node) -> bool:

@@ -57,8 +57,7 @@ void TrapCheck(Core& core, Loc loc, const char* check, const char* op, const cha
 void StopWithoutValues(Core& core, Loc loc, const char* what) {
     Stop(core, loc, "NoValues", what, "profile the launch with its arithmetic",
          "the way of the kernel from here on may depend on values, and this launch has none: it "
-         "runs "
-         "for its time alone");
+         "runs for its time alone");
 }
 
 void RequireInitialised(Core& core, uint32_t buffer, uint64_t addr, Mem mem, const char* op,

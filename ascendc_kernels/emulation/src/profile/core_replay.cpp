@@ -48,6 +48,13 @@ void AddTimes(PipeResult* to, const PipeResult& part, double factor) {
     for (const auto& [key, ns] : part.waits) to->waits[key] += ns * factor;
 }
 
+void AddTimes(LineResult* to, const LineResult& part, double factor) {
+    to->busy += part.busy * factor;
+    to->stalled += part.stalled * factor;
+    to->instructions += Scaled(part.instructions, factor);
+    to->bytes += Scaled(part.bytes, factor);
+}
+
 }  // namespace
 
 CoreReplay::CoreReplay(Shared& shared, const CoreTrace& trace, uint32_t index, double start)
@@ -272,13 +279,7 @@ void CoreReplay::BeginWindow() {
 
 // The steps of a window are over, or the core is: its lines go to those of the launch.
 void CoreReplay::EndWindow() {
-    for (const auto& [index, line] : window_.lines) {
-        LineResult& sum = s_.result.lines[index];
-        sum.busy += line.busy;
-        sum.stalled += line.stalled;
-        sum.instructions += line.instructions;
-        sum.bytes += line.bytes;
-    }
+    for (const auto& [index, line] : window_.lines) AddTimes(&s_.result.lines[index], line, 1);
     window_.lines.clear();
     // Nothing follows that the last gap could be compared with: as far off as the one before.
     if (finished_ && !window_.isOnly) {
@@ -318,11 +319,7 @@ bool CoreReplay::BeginSkip(const Gap& gap) {
     for (int i = 0; i < kPipeCount; ++i) AddTimes(&out_.pipes[i], window_.pipes[i], factor);
     if (s_.options.detail) {
         for (const auto& [index, line] : window_.lines) {
-            LineResult& sum = s_.result.lines[index];
-            sum.busy += line.busy * factor;
-            sum.stalled += line.stalled * factor;
-            sum.instructions += Scaled(line.instructions, factor);
-            sum.bytes += Scaled(line.bytes, factor);
+            AddTimes(&s_.result.lines[index], line, factor);
         }
     }
     skip_.gap = &gap;

@@ -1,21 +1,12 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 #include "profile/operand_names.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
 namespace ascendc_emu {
 namespace profile {
 namespace {
-
-size_t BufferAt(const std::vector<Buffer>& buffers, uint64_t address) {
-    const auto behind =
-        std::upper_bound(buffers.begin(), buffers.end(), address,
-                         [](uint64_t a, const Buffer& buffer) { return a < buffer.begin; });
-    if (behind == buffers.begin() || address >= (behind - 1)->end) return buffers.size();
-    return static_cast<size_t>(behind - 1 - buffers.begin());
-}
 
 std::string Text(const Operand& o, const Trace& trace, size_t buffer) {
     std::string text = std::string(o.role) + ": ";

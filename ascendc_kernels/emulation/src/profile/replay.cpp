@@ -77,21 +77,16 @@ class Traffic {
     }
 
  private:
-    // Buffers may lie in one another (a slice of an allocation): the last that begins before it and
-    // holds it.
+    // The buffer of an address: mostly that of the last one.
     size_t Find(uint64_t addr) {
         const auto& buffers = trace_.buffers;
         if (last_ < buffers.size() && addr >= buffers[last_].begin && addr < buffers[last_].end &&
             (last_ + 1 == buffers.size() || addr < buffers[last_ + 1].begin)) {
             return last_;
         }
-        auto it = std::upper_bound(buffers.begin(), buffers.end(), addr,
-                                   [](uint64_t a, const Buffer& b) { return a < b.begin; });
-        while (it != buffers.begin()) {
-            --it;
-            if (addr < it->end) return last_ = static_cast<size_t>(it - buffers.begin());
-        }
-        return buffers.size();
+        const size_t found = BufferAt(buffers, addr);
+        if (found < buffers.size()) last_ = found;
+        return found;
     }
 
     const Trace& trace_;
@@ -198,24 +193,33 @@ class Machine {
         return run * q.count;
     }
 
+    // All that a copy asks for.
+    static Request RequestOf(const Step& step, uint32_t core) {
+        Request q;
+        q.store = (step.flags & kStore) != 0;
+        q.bypass = (step.flags & kBypass) != 0;
+        q.stride = step.copy.stride;
+        q.core = core;
+        q.addr = step.copy.addr;
+        q.burst = step.copy.burst;
+        q.count = step.copy.count;
+        return q;
+    }
+
+    Served Ask(const Request& q, double now) {
+        const uint64_t bytes = uint64_t{q.burst} * q.count;
+        (q.store ? result_.writtenBytes : result_.readBytes) += static_cast<double>(bytes);
+        if (options_.detail) traffic_.Add(q);
+        return memory_.Serve(q, now);
+    }
+
     // The next copy of a gap: it loads the shared memories and fills L2, and the core does not wait
     // for it.
     void ServeGap(const Turn& turn) {
         CoreReplay& core = *cores_[turn.core];
         SkipProgress& skip = core.skip();
         const Step& step = skip.gap->copies[skip.copy];
-        Request q;
-        q.store = (step.flags & kStore) != 0;
-        q.bypass = (step.flags & kBypass) != 0;
-        q.stride = step.copy.stride;
-        q.core = turn.core;
-        q.addr = step.copy.addr;
-        q.burst = step.copy.burst;
-        q.count = step.copy.count;
-        (q.store ? result_.writtenBytes : result_.readBytes) +=
-            static_cast<double>(q.burst) * q.count;
-        if (options_.detail) traffic_.Add(q);
-        memory_.Serve(q, turn.time);
+        Ask(RequestOf(step, turn.core), turn.time);
         if (++skip.copy == skip.gap->copies.size()) {
             core.EndSkip();
             Continue(core);
@@ -232,12 +236,8 @@ class Machine {
         CoreReplay& core = *cores_[turn.core];
         CopyProgress& copy = core.copy(turn.pipe);
         const auto& c = copy.step->copy;
-        Request q;
-        q.store = (copy.step->flags & kStore) != 0;
-        q.bypass = (copy.step->flags & kBypass) != 0;
-        q.stride = c.stride;
-        q.core = turn.core;
-        q.addr = c.addr + static_cast<uint64_t>(static_cast<int64_t>(copy.run) * c.stride);
+        Request q = RequestOf(*copy.step, turn.core);
+        q.addr += static_cast<uint64_t>(static_cast<int64_t>(copy.run) * c.stride);
         if (c.burst > kPartBytes) {
             const uint64_t left = c.burst - copy.offset;
             q.addr += copy.offset;
@@ -249,17 +249,13 @@ class Machine {
                 ++copy.run;
             }
         } else {
-            q.burst = c.burst;
             q.count =
                 std::min({c.count - copy.run, kPartRuns,
                           std::max(1u, static_cast<uint32_t>(kPartBytes / std::max(1u, c.burst)))});
             copy.run += q.count;
         }
-        const uint64_t bytes = uint64_t{q.burst} * q.count;
-        copy.bytes += bytes;
-        (q.store ? result_.writtenBytes : result_.readBytes) += static_cast<double>(bytes);
-        if (options_.detail) traffic_.Add(q);
-        const Served served = memory_.Serve(q, turn.time);
+        copy.bytes += uint64_t{q.burst} * q.count;
+        const Served served = Ask(q, turn.time);
         double cycles = q.store ? StoreCycles(q) : served.cycles;
         if (options_.effects.bursts) cycles += p_.unaligned_run * UnalignedRuns(q);
         const double port = turn.time + cycles * shared_.cycle;

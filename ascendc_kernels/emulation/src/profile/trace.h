@@ -6,6 +6,7 @@
 #ifndef OPGEN_PROFILE_TRACE_H
 #define OPGEN_PROFILE_TRACE_H
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -120,6 +121,19 @@ struct Buffer {
     uint64_t begin = 0, end = 0;
     int kind = 0;
 };
+
+// Which of some buffers, sorted by address, holds one; their number where none does. Buffers may
+// lie in one another (a slice of an allocation): the last that begins before the address and holds
+// it.
+inline size_t BufferAt(const std::vector<Buffer>& buffers, uint64_t addr) {
+    auto it = std::upper_bound(buffers.begin(), buffers.end(), addr,
+                               [](uint64_t a, const Buffer& b) { return a < b.begin; });
+    while (it != buffers.begin()) {
+        --it;
+        if (addr < it->end) return static_cast<size_t>(it - buffers.begin());
+    }
+    return buffers.size();
+}
 
 struct Trace {
     std::string kernel;
