@@ -140,7 +140,7 @@ def compile_project(spec: Any, project: Path) -> Any:
     from msopgen_wrap.build.operators import build_operators
     from msopgen_wrap.run.op_runtime import OpRuntime
 
-    built = build_operators([spec], project)
+    built = build_operators([spec], project, small=True)
     runtime = OpRuntime()
     runtime.load_host(built.host)
     for key, path in built.kernels[spec.op].items():

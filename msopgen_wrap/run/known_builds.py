@@ -63,7 +63,7 @@ def known_build(job: Job) -> KnownBuild | None:
             return None  # its sources are read by the planner, which imports torch
         with cache.without_building():
             project = Path(job.project) if job.project else rendered_spec(spec, job.vendor)
-            built = build_operators([spec], project)
+            built = build_operators([spec], project, small=job.small_kernels)
             answers = accepted_shapes(spec)
     except (OpgenError, OSError, cache.NotCached):
         return None

@@ -28,18 +28,20 @@ def load_op(
     project: Path,
     progress: Callable[[str], None] = lambda _: None,
     built: BuiltOperators | None = None,
+    small: bool = True,
 ) -> OpRuntime:
     """Compile the op of a project and return a runtime that has its host library and kernels.
 
     Args:
         progress: called with a short text as each object starts.
         built: the objects, where they are known.
+        small: see :func:`build_operators`; False where the kernels' own time matters.
 
     Raises:
         OpgenError: a source does not compile, or there is no compiler.
     """
     if built is None:
-        built = build_operators([spec], project, progress=progress)
+        built = build_operators([spec], project, progress=progress, small=small)
     runtime = OpRuntime()
     runtime.load_host(built.host)
     for key, path in built.kernels[spec.op].items():

@@ -63,6 +63,14 @@ class Job:
     skip: tuple[str, ...] = ()
     known: KnownBuild | None = None
 
+    @property
+    def small_kernels(self) -> bool:
+        """Whether kernels are compiled for size (:func:`build.operators.build_operators`).
+
+        A project's are not: its torch ops run the same objects, and in fast mode.
+        """
+        return self.mode != "fast" and self.project is None
+
     @staticmethod
     def from_json(text: str) -> Job:
         """Return the job that ``dataclasses.asdict`` and JSON made a text of."""
@@ -165,6 +173,7 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
         project,
         progress=lambda text: emit({"event": "compile", "op": spec.op, "unit": text}),
         built=known.built() if known else None,
+        small=job.small_kernels,
     )
     stage("compile", started)
     started = time.perf_counter()

@@ -55,7 +55,7 @@ class ProjectUnderTest:
         """An ``OpRuntime`` with this op's host library and kernels."""
         from msopgen_wrap.run.preparation import load_op
 
-        return load_op(self.spec, self.root)
+        return load_op(self.spec, self.root, small=False)
 
     @functools.cached_property
     def _results(self) -> dict[str, CaseResult]:

@@ -128,7 +128,7 @@ class BuiltOp:
             data_dir("ascendc_kernels") / "include",
         ]
         host = folder / "op_host" / f"{spec.name}.cpp"
-        shared = compile_shared([host], include_dirs=include, own=[host])
+        shared = compile_shared([host], include_dirs=include, own=[host], opt="-O1")
         header = None
         with _REGISTERING:
             self.runtime.load_host(shared)
@@ -141,7 +141,7 @@ class BuiltOp:
                 defines=kernel_defines(spec, combo),
                 include_dirs=include,
                 flags=["-include", str(header)] if header else [],
-                opt="-O1",
+                opt="-Os",  # as `opgen test` in check mode
                 own=True,
             )
             with _REGISTERING:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import pytest
+from filelock import FileLock
 
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_ext.render import render_torch_ext
@@ -18,6 +21,23 @@ def write_package(root: Path, specs: Sequence[OpSpec], vendor: str) -> Path:
         path = root / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text, encoding="utf-8")
+    return root
+
+
+def built_once(
+    factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]
+) -> Path:
+    """Return a folder that ``build`` fills once for all workers of a test run.
+
+    Each worker sets up fixtures of its own, and a package of many ops takes minutes to compile.
+    """
+    base = factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with FileLock(f"{root}.lock"):
+        done = root / "built"
+        if not done.exists():
+            build(root)
+            done.touch()
     return root
 
 

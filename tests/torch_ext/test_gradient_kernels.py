@@ -12,7 +12,7 @@ from msopgen_wrap.project.tree import ProjectOptions, render_project
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import load_specs, parse_spec, with_gradients
 
-from .packages import run_python
+from .packages import built_once, run_python
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +162,10 @@ backward: kernel
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("gradients")
+    return built_once(tmp_path_factory, "gradient-kernels", build_package)
+
+
+def build_package(root: Path) -> None:
     # rms_norm has two results, and a gradient that is summed over all axes but the last one
     specs = load_specs([data_dir("op_specs") / "norm/rms_norm.yaml"])
     for text in (
@@ -190,7 +193,6 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(file.text, encoding="utf-8")
     build_local_vendor(root, specs, root / "local" / "gradv")
-    return root
 
 
 START = """
