@@ -140,7 +140,11 @@ def gradient_call(name: str) -> OpSpec:
 
 
 @pytest.mark.parametrize(
-    ("name", "anchor"), [("conv2d_weight", _FILTERS), ("conv2d_input", _TRANSPOSED)]
+    ("name", "anchor"),
+    [
+        ("conv2d_weight", _FILTERS),
+        pytest.param("conv2d_input", _TRANSPOSED, marks=pytest.mark.slow),
+    ],
 )
 def test_a_formula_may_ask_for_one_gradient(name: str, anchor: str) -> None:
     traced = trace(gradient_call(name), variants(gradient_call(name))[0])
