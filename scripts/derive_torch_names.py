@@ -9,7 +9,8 @@ A public name of ``torch``, ``torch.nn.functional``, ``torch.special``, ``torch.
 arguments, takes no generator, gives tensors only, has a kernel for the CPU, and is tagged neither
 as random nor as one whose result has a size that depends on data. Functions of
 ``torch.nn.functional`` that are written in Python take a tensor and are not tagged as random;
-those of ``torch.masked`` take a mask. ``DENIED`` lists the exceptions with reasons.
+those of ``torch.masked`` take a mask; those of ``torch.nn.grad`` are the gradients of
+convolutions. ``DENIED`` lists the exceptions with reasons.
 
 The table is committed because ``opgen check`` reads specs without importing torch; a test derives
 it again and compares.
@@ -190,6 +191,7 @@ def derive() -> dict[str, dict[str, str]]:
             table["method"][name] = result_kind(good)
     table["torch.nn.functional"] = functionals(schemas)
     table["torch.masked"] = dict.fromkeys(masked_functions(), "tensor")
+    table["torch.nn.grad"] = dict.fromkeys(convolution_gradients(), "tensor")
     for space, names in ALSO.items():
         table[space].update(dict.fromkeys(names, "tensor"))
     table["bounded"] = {
@@ -228,6 +230,13 @@ def masked_functions() -> list[str]:
         and takes_tensor(getattr(masked, name))
         and "masked_tensor" not in name
     ]
+
+
+def convolution_gradients() -> list[str]:
+    """Return the functions of torch.nn.grad: each gives one gradient of a convolution."""
+    from torch.nn import grad
+
+    return [name for name in public(grad) if re.fullmatch(r"conv[123]d_(input|weight)", name)]
 
 
 def main() -> int:

@@ -167,6 +167,37 @@ def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -
     return by_input, by_filters, by_bias, *[None] * 6
 
 
+def convolution_backward(
+    gradient: Any,
+    x: Any,
+    weight: Any,
+    bias_sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: Any,
+    asked: Sequence[bool],
+) -> tuple[Any, ...]:
+    """Decompose ``aten::convolution_backward``, which ``torch.nn.grad`` calls.
+
+    Args:
+        gradient: (images, channels of the result, one to three spatial axes).
+        x, weight: as of ``_gradients``; of one whose gradient is asked for the shape is read only.
+        bias_sizes: unread.
+        stride, padding, dilation, output_padding: a number per spatial axis.
+        asked: whether the gradients of x, of weight and of the bias are wanted.
+
+    Returns:
+        The three gradients, None for one that is not asked for.
+    """
+    arguments = (x, weight, None, stride, padding, dilation, transposed, output_padding, groups)
+    by_input, by_filters, *_ = _gradients(gradient, arguments, asked)
+    outside = [0, *range(2, gradient.dim())]
+    return by_input, by_filters, gradient.sum(outside) if asked[2] else None
+
+
 def convolution_functions() -> dict[Any, Callable[..., Any]]:
     """Return PyTorch's convolutions, each with what a trace calls that is differentiated."""
     functional = torch.nn.functional

@@ -12,7 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.graph.convolutions import decomposed_convolution, transposed_convolution
+from msopgen_wrap.graph.convolutions import (
+    convolution_backward,
+    decomposed_convolution,
+    transposed_convolution,
+)
 from msopgen_wrap.graph.sizes import reduced_count
 from msopgen_wrap.torch_import import torch
 
@@ -343,6 +347,7 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.baddbmm.default: _baddbmm,
         _aten.addbmm.default: _addbmm,
         _aten.convolution.default: _convolution,
+        _aten.convolution_backward.default: convolution_backward,
         torch.ops.opgen.convolution.default: decomposed_convolution,
         _aten.heaviside.default: _heaviside,
         _aten.narrow_copy.default: _narrow_copy,

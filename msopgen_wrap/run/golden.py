@@ -59,7 +59,8 @@ class KeepDouble(Provenance):
     """Refuse to leave float64: a reference that says ``x.float()`` still computes in double.
 
     Sorts are stable, as those of kernels are: without ``stable=True`` PyTorch gives equal elements
-    in any order, so that positions could not be compared. The mode of a row with NaN is that of its
+    in any order, so that positions could not be compared. ``topk`` is the beginning of such a sort:
+    work behind its positions then gives one result. The mode of a row with NaN is that of its
     numbers, as for kernels: PyTorch's depends on where the NaN is.
     """
 
@@ -74,9 +75,24 @@ class KeepDouble(Provenance):
             names = ("dim", "descending")  # these follow a bar in the other overload
             kwargs.update(zip(names, args[1:], strict=False))
             args = args[:1]
+        if func is torch.ops.aten.topk.default:
+            return self._first_of_stable_sort(func, types, args, kwargs)
         if func is torch.ops.aten.mode.default and args[0].is_floating_point() and args[0].dim():
             return self._mode_of_numbers(func, types, args, kwargs)
         return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _first_of_stable_sort(
+        self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        named = dict(zip(("self", "k", "dim", "largest", "sorted"), args, strict=False)) | kwargs
+        source, axis = named["self"], named.get("dim", -1)
+        if source.dim():
+            largest = named.get("largest", True)
+            ordered = torch.sort(source, dim=axis, descending=largest, stable=True)
+            for kept, found in zip(result, ordered, strict=True):
+                kept.copy_(found.narrow(axis, 0, named["k"]))  # stays the result noted
+        return result
 
     def _mode_of_numbers(self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         result = super().__torch_dispatch__(func, types, args, kwargs)

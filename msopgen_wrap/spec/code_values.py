@@ -46,6 +46,8 @@ MAX_SIZE = 2**24
 
 ROOTS = ("torch", "F", "math", "opgen")
 ALIASES = {"F": "torch.nn.functional"}
+# A module that is reached by way of another one.
+_SAME_MODULE = {"torch.nn.functional.grad": "torch.nn.grad"}
 
 # Kinds of values, as far as they can be told without running: enough to refuse what is certain to
 # be wrong, never to refuse what may be right.
@@ -120,7 +122,8 @@ def dotted(node: ast.expr) -> str | None:
     if not isinstance(node, ast.Name):
         return None
     parts.append(ALIASES.get(node.id, node.id) if parts else node.id)
-    return ".".join(reversed(parts))
+    module, dot, name = ".".join(reversed(parts)).rpartition(".")
+    return _SAME_MODULE.get(module, module) + dot + name
 
 
 def functions_of(prefix: str) -> frozenset[str] | None:

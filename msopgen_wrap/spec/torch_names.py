@@ -38,7 +38,8 @@ TORCH_FUNCTIONS = (
 # Calls whose integer arguments are sizes: literals are bounded there.
 SIZED_FUNCTIONS = words(
     "arange eye full ones zeros tile repeat_interleave repeat expand linspace new_full new_ones "
-    "new_zeros unflatten constant_pad_nd pad one_hot interpolate fftfreq rfftfreq"
+    "new_zeros unflatten constant_pad_nd pad one_hot interpolate fftfreq rfftfreq conv1d_input "
+    "conv2d_input conv3d_input conv1d_weight conv2d_weight conv3d_weight"
 )
 
 # Functions that torch has not, which ``spec.random_numbers`` defines.

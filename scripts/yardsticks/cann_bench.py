@@ -42,7 +42,6 @@ _OTHER_NAMES = {
     "apply_adam_w": "adam_w_step",
     "conv_2d": "conv2d_bias",
     "gather": "gather_elements",
-    "top_k": "top_k_row",
 }
 
 

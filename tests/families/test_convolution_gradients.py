@@ -8,6 +8,7 @@ import pytest
 import torch
 from harness import BuiltOp
 
+from msopgen_wrap.graph.convolutions import convolution_backward
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
@@ -116,6 +117,64 @@ def test_a_gradient_is_made_of_convolutions_with_symbols(name):
     assert calls == CASES[name].anchors
     # Numbers of the convolution are read in a call: no attr has shaped the graph.
     assert traced.structural == {}
+
+
+def gradient_call(name: str) -> OpSpec:
+    """Return an op that asks for one gradient of a convolution by a function of torch.nn.grad."""
+    sizes = ", ".join(f"sizes[{i}]" for i in range(4))
+    first, second = (f"[{sizes}]", "w") if name.endswith("input") else ("x", f"[{sizes}]")
+    given = {"x": [2, 4, 9, 11], "w": [6, 2, 3, 3]}
+    asked = "x" if name.endswith("input") else "w"
+    other = "w" if asked == "x" else "x"
+    result = parse_spec(
+        f"op: GradientCall\ninputs:\n  {other}: {{dtype: float32, rank: 4}}\n"
+        f"  g: {{dtype: float32, rank: 4}}\noutputs:\n"
+        f'  y: {{dtype: float32, shape: "[{sizes}]"}}\n'
+        f"attrs: {{sizes: {given[asked]}, step: 2, groups: {{type: int, default: 2, min: 1}}}}\n"
+        f'compute: "F.grad.{name}({first}, {second}, g, step, 1, 1, groups)"\nbackward: none\n'
+        f"cases:\n  - {{{other}: {given[other]}, g: [2, 6, 5, 6]}}\n",
+        "call.yaml",
+    )
+    assert result.spec is not None, result.diagnostics
+    return result.spec
+
+
+@pytest.mark.parametrize(
+    ("name", "anchor"),
+    [
+        ("conv2d_weight", _FILTERS),
+        pytest.param("conv2d_input", _TRANSPOSED, marks=pytest.mark.slow),
+    ],
+)
+def test_a_formula_may_ask_for_one_gradient(name: str, anchor: str) -> None:
+    traced = trace(gradient_call(name), variants(gradient_call(name))[0])
+    called = {str(n.target): n for n in traced.graph.nodes if n.op == "call_function"}
+    assert not any("convolution_backward" in target for target in called)
+    call = called[f"opgen.{anchor}.default"]
+    strides, groups = call.args[2], call.args[6]
+    assert all(isinstance(number, torch.fx.Node) for number in (*strides, groups))
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_the_decomposition_of_the_gradients_is_that_of_pytorch(
+    transposed: bool, groups: int
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+
+    def drawn(*shape: int) -> Any:
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    x, weight = drawn(2, 4, 7, 9), drawn(4, 6 // groups, 3, 2)
+    weight = weight if transposed else drawn(6, 4 // groups, 3, 2)
+    numbers = ([2, 1], [1, 0], [1, 2], transposed, [1 if transposed else 0, 0], groups)
+    shape = torch.ops.aten.convolution.default(x, weight, None, *numbers).shape
+    arguments = (drawn(*shape), x, weight, [6], *numbers, [True, True, True])
+    wanted = torch.ops.aten.convolution_backward.default(*arguments)
+    for mine, theirs in zip(convolution_backward(*arguments), wanted, strict=True):
+        torch.testing.assert_close(mine, theirs)
+    asked = (*arguments[:-1], [False, True, False])
+    assert [g is None for g in convolution_backward(*asked)] == [True, False, True]
 
 
 def inputs_of(

@@ -31,6 +31,20 @@ def test_the_golden_reference_of_a_sort_is_stable(name: str) -> None:
     assert torch.equal(places, stable)
 
 
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("dim", [0, -1])
+def test_the_golden_topk_is_the_beginning_of_a_stable_sort(dim: int, largest: bool) -> None:
+    rows = ROWS if dim else ROWS.T.contiguous()
+    with KeepDouble() as origins:
+        values, places = torch.topk(rows, 2000, dim, largest)
+        named = torch.topk(rows, k=2000, dim=dim, largest=largest)[1]
+    ordered = torch.sort(rows, dim=dim, descending=largest, stable=True)
+    assert torch.equal(values, ordered[0].narrow(dim, 0, 2000))
+    assert torch.equal(places, ordered[1].narrow(dim, 0, 2000))
+    assert torch.equal(named, places)
+    assert origins.places(places) is not None
+
+
 @pytest.mark.parametrize("keepdim", [False, True])
 def test_the_golden_mode_of_a_row_with_nan_is_that_of_its_numbers(keepdim: bool) -> None:
     nan = torch.nan

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from yardsticks.cann_bench import cases_in, counted, paired, spec_of_task
-from yardsticks.cann_cases import ELEMENTS_AT_MOST, divided, elements, shortened
+from yardsticks.cann_cases import ELEMENTS_AT_MOST, divided, elements, shortened, thinned, variants
 
 
 @dataclass
@@ -52,6 +52,24 @@ def test_leading_axes_alone_keep_the_others_related():
     small = shortened(Case([[8192, 8194], [1, 4097], [8192]]))
     assert small.input_shapes[0][1:] == [8194] and small.input_shapes[1] == [1, 4097]
     assert small.input_shapes[2] == small.input_shapes[0][:1]
+
+
+def test_second_axes_alone_keep_later_ones_related():
+    case = Case(
+        [[2, 128, 16, 64, 64], [2, 256, 14, 62, 62]],
+        attrs={"pads": [1, 1], "filter_size": [256, 128, 3, 3, 3]},
+    )
+    small = thinned(case, 1 << 20)
+    (images, channels, *sizes), (_, filters, *places) = small.input_shapes
+    assert (images, sizes, places) == (2, [16, 64, 64], [14, 62, 62])
+    assert small.attrs == {"pads": [1, 1], "filter_size": [filters, channels, 3, 3, 3]}
+    assert 16 * elements(small.input_shapes) <= elements(case.input_shapes)
+    # the leading axes do not get it small enough
+    assert [v.input_shapes for v in variants(case)][1:] == [small.input_shapes]
+
+
+def test_a_second_axis_that_a_later_one_equals_is_kept():
+    assert thinned(Case([[8, 64, 64]]), 100).input_shapes == [[8, 64, 64]]
 
 
 def test_attrs_meet_by_name_then_in_order():
