@@ -75,7 +75,8 @@ def _histogram(
 # ---- distances -----------------------------------------------------------------------------------
 
 
-def _cdist(x: Any, y: Any, p: Any, compute_mode: Any = None) -> Any:
+def distances(x: Any, y: Any, p: Any, compute_mode: Any = None) -> Any:
+    """Return the distances of all rows of ``x`` from all rows of ``y``, as ``torch.cdist``."""
     off = x.unsqueeze(-2) - y.unsqueeze(-3)
     if type(p) in (int, float) and p == 0:
         # NaN does not count as one, but makes the distance NaN
@@ -103,7 +104,7 @@ def _pdist(x: Any, p: Any = 2.0) -> Any:
     row = torch.clamp(row, 0, n)
     column = torch.clamp(place - begin(row) + row + 1, 0, n)
     index = torch.clamp(row * n + column, 0, n * n)
-    return torch.index_select(_cdist(x, x, p).reshape(n * n), 0, index)
+    return torch.index_select(distances(x, x, p).reshape(n * n), 0, index)
 
 
 # ---- covariances ---------------------------------------------------------------------------------
@@ -202,7 +203,7 @@ def counting_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.bucketize.Tensor: _bucketize,
         _aten.searchsorted.Tensor: _searchsorted,
         _aten.histc.default: _histc,
-        _aten._cdist_forward.default: _cdist,
+        _aten._cdist_forward.default: distances,
         _aten._pdist_forward.default: _pdist,
         _aten.masked_scatter.default: _masked_scatter,
         _aten.nonzero_static.default: _nonzero_static,

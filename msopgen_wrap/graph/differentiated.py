@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.counting import distances
 from msopgen_wrap.graph.placement import index_along
 from msopgen_wrap.torch_import import torch
 
@@ -131,6 +132,24 @@ def _running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
     shares = torch.where(zero, 0.0, change / torch.where(zero, 1.0, given))
     alone = torch.where(first, change, 0.0)
     return products + products * shares.cumsum(dim) + others * alone.cumsum(dim)
+
+
+def _cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
+    """Return distances of rows; PyTorch's derivative is a call of its own.
+
+    That of the largest difference is left to it: a norm shares the gradient among equal ones.
+    """
+    if type(p) not in (int, float) or not 0 < p < math.inf or not x1.is_floating_point():
+        return NotImplemented
+    return distances(x1, x2, p)
+
+
+def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+    """Compare with the numbers of the classes; PyTorch's own reads the tensor in a derivative."""
+    if tensor.dtype != torch.int64 or (isinstance(num_classes, int) and num_classes < 1):
+        return NotImplemented
+    classes = torch.arange(num_classes, device=tensor.device)
+    return (tensor.unsqueeze(-1) == classes).to(torch.int64)
 
 
 # ---- losses --------------------------------------------------------------------------------------
@@ -365,6 +384,8 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.max: _chosen("max"),
     torch.min: _chosen("min"),
     torch.Tensor.min: _chosen("min"),
+    torch.cdist: _cdist,
+    functional.one_hot: _one_hot,
     torch.prod: _product,
     torch.Tensor.prod: _product,
     torch.cumprod: _running_product,
@@ -379,35 +400,4 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     functional.instance_norm: _instance_norm,
     functional.prelu: _prelu,
     functional.scaled_dot_product_attention: _attention,
-}
-
-
-# ---- rows of matrices ----------------------------------------------------------------------------
-
-
-def _joined_rows(x: Any, matrix: Any) -> Any:
-    """Return a product of which the rows of ``x`` are joined at every rank, also where they are.
-
-    PyTorch joins the axes of more than two: at rank 2 the values that go through the workspace
-    would be others.
-    """
-    if x.dim() != 2 or matrix.dim() != 2:
-        return NotImplemented
-    rows = x.reshape(x.shape[0], x.shape[1])
-    return torch.mm(rows, matrix).reshape(x.shape[0], matrix.shape[1])
-
-
-def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
-    product = _joined_rows(x, weight.t()) if weight.dim() == 2 else NotImplemented
-    if product is NotImplemented:
-        return product
-    return product if bias is None else product + bias
-
-
-# The same for formulas of inputs of any rank.
-OF_ANY_RANK: dict[Any, Callable[..., Any]] = {
-    torch.matmul: _joined_rows,
-    torch.Tensor.matmul: _joined_rows,
-    torch.Tensor.__matmul__: _joined_rows,
-    functional.linear: _linear,
 }

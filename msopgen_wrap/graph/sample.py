@@ -20,6 +20,10 @@ from msopgen_wrap.spec.model import (
 _SIZES = (13, 11, 17, 19, 3, 5, 7, 24)
 # Where an attr counts something, sizes that many numbers divide.
 _DIVISIBLE = (4, 8, 2, 16, 6, 12, 24, 36)
+# Sizes that many powers of two divide, and 3 some of them: for formulas that take none of the
+# first ones, such as F.group_norm with 8 groups.
+_MULTIPLES = (4, 2, 6, 8, 16, 64, 32, 48)
+_MOST_AXES_OF_MULTIPLES = 5  # a proof runs the formula on tensors of these sizes
 # Other sizes for a proof that the first ones did not matter: an odd last one, sizes of 1, and sizes
 # that are cut into fewer parts than asked for (3 of 4, 4 of 5, 4 of 6, 3 of 9, 4 of 9).
 _OTHER_SIZES = (
@@ -136,6 +140,7 @@ def candidate_shapes(
             yield shapes
         if any(map(_open_rank, spec.inputs)):
             yield from (_at_rank(spec, case, rank) for case in _case_shapes(spec))
+        yield from _shapes_of_multiples(spec, [rank], attrs)
         return
     if count_attrs(spec) or _has_ratios(spec):
         yield from _case_shapes(spec)
@@ -151,6 +156,28 @@ def candidate_shapes(
             cases = list(_case_shapes(spec))
             yield from (_at_rank(spec, case, rank) for rank in ranks[:2] for case in cases)
         yield from _case_shapes(spec)
+        yield from _shapes_of_multiples(spec, ranks[:2], attrs)
+
+
+def _shapes_of_multiples(
+    spec: OpSpec, ranks: list[int], attrs: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield shapes for formulas that divide a size by a number and refuse a remainder."""
+    if count_attrs(spec):
+        return  # the first ones have such sizes
+    for sizes in (_DIVISIBLE, _MULTIPLES):
+        for rank in ranks:
+            shapes = _shapes_at(spec, rank, attrs, sizes)
+            if shapes is not None and all(
+                len(s) <= _MOST_AXES_OF_MULTIPLES for s in map(_first_shape, shapes.values())
+            ):
+                yield shapes
+
+
+def _first_shape(shape: Any) -> tuple[int, ...]:
+    """Return a shape, or that of the first tensor of a list."""
+    found: tuple[int, ...] = shape[0] if isinstance(shape, list) else shape
+    return found
 
 
 def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
@@ -204,9 +231,11 @@ def _at_rank(spec: OpSpec, case: dict[str, Any], rank: int) -> dict[str, Any]:
     return shapes
 
 
-def _shapes_at(spec: OpSpec, rank: int, attrs: dict[str, Any]) -> dict[str, Any] | None:
+def _shapes_at(
+    spec: OpSpec, rank: int, attrs: dict[str, Any], sizes: tuple[int, ...] = ()
+) -> dict[str, Any] | None:
     shapes: dict[str, Any] = {}
-    sizes = _DIVISIBLE if count_attrs(spec) else _SIZES
+    sizes = sizes or (_DIVISIBLE if count_attrs(spec) else _SIZES)
     for param in spec.inputs:
         shape = _one_shape(param, rank, shapes, attrs, sizes)
         if shape is None:

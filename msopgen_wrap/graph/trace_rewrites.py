@@ -19,8 +19,9 @@ from typing import Any
 
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
-from msopgen_wrap.graph.differentiated import DIFFERENTIATED, OF_ANY_RANK, gaussian_nll_loss
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED, gaussian_nll_loss
 from msopgen_wrap.graph.index_decompositions import index_functions
+from msopgen_wrap.graph.joined_rows import OF_ANY_RANK
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.quantiles import quantile_functions
 from msopgen_wrap.graph.resampling import interpolate_functions

@@ -115,6 +115,40 @@ def test_a_sum_of_one_element_is_no_sum_of_a_row(tmp_path, monkeypatch):
     assert all(len(part.operands()) == 1 for part in plan.parts[:-1]) and len(plan.parts) > 1
 
 
+BEHIND = """op: AxisBehind
+inputs:
+  x: {dtype: float32, rank: 3}
+  s: {dtype: float32, shape: "[x[0], x[1]]"}
+outputs:
+  y: {dtype: float32, shape: "[x[0], x[2]]"}
+backward: none
+compute: (x * torch.tanh(s).unsqueeze(-1)).sum(1)
+"""
+
+
+def axis_behind(folder: Path) -> OpSpec:
+    path = folder / "behind.yaml"
+    path.write_text(BEHIND, encoding="utf-8")
+    return load_spec(path)
+
+
+def test_an_axis_behind_those_of_an_operand_is_one_of_its_view(tmp_path: Path) -> None:
+    """It was lined up with the last axes of x: tiling refused, or mixed up equal sizes."""
+    plan = plan_op(axis_behind(tmp_path))
+    steps = plan.operands()["s"].steps
+    assert [(step.op, step.axis) for step in steps] == [("unsqueeze", -1)]
+
+
+@pytest.mark.slow
+def test_results_with_an_axis_behind_those_of_an_operand(tmp_path: Path) -> None:
+    op = BuiltOp(axis_behind(tmp_path), tmp_path)
+    for shape in ((3, 5, 7), (6, 6, 6), (40, 33, 129)):
+        inputs = {"x": torch.randn(shape), "s": torch.randn(shape[:2])}
+        outputs, golden, result = op.run(inputs, mode="check")
+        torch.testing.assert_close(outputs["y"], golden["y"].float(), rtol=1e-4, atol=1e-4)
+        assert result.findings == []
+
+
 CENTRED = """op: CentredRows
 inputs:
   x: {dtype: float32, rank: 1}

@@ -131,6 +131,32 @@ def test_without_the_synchronisation_of_the_compiler(built):
     assert result.findings == []
 
 
+BESIDE = """op: ScanBeside
+inputs:
+  x: {dtype: float32, rank: 2}
+outputs:
+  y: {dtype: x, shape: like x}
+  m: {dtype: x, shape: "[x[0]]"}
+backward: none
+compute: |
+  y = torch.cumsum(x.flip(-1), -1).flip(-1)
+  m = y.amax(-1)
+"""
+
+
+@pytest.mark.slow
+def test_an_output_beside_the_value_that_a_later_pass_reads(tmp_path: Path) -> None:
+    """Tiling named the view of the output and had none: the host code did not compile."""
+    path = tmp_path / "case.yaml"
+    path.write_text(BESIDE, encoding="utf-8")
+    op = BuiltOp(load_spec(path), tmp_path)
+    for shape in ((3, 300), (130, 999)):
+        outputs, golden, result = op.run(inputs_of(op.spec, shape), mode="check")
+        check(outputs["y"], golden["y"])
+        check(outputs["m"], golden["m"])
+        assert result.findings == []
+
+
 SPECIAL = [0.0, -0.0, 1.0, 1.0, float("inf"), -1.0, float("-inf"), 3.0, float("nan"), 5.0, 5.0]
 
 

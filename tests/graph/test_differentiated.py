@@ -41,6 +41,9 @@ CALLS = {
     "product of all": lambda x, y, w, b: x.prod(),
     "running product": lambda x, y, w, b: x.cumprod(2),
     "running product with zeros": lambda x, y, w, b: torch.cumprod(x * (y > -0.5), -1),
+    "distances": lambda x, y, w, b: torch.cdist(x, y),
+    "distances from itself": lambda x, y, w, b: torch.cdist(x, x, p=1.0) * y[..., :3],
+    "classes": lambda x, y, w, b: x * F.one_hot((y > 0).long().sum(-1), 6)[..., :5],
     "deviation": lambda x, y, w, b: x.std((1, 2), correction=0, keepdim=True),
 }
 
@@ -178,6 +181,15 @@ def test_what_passes_through_the_workspace_is_the_same_at_every_rank() -> None:
         ("F.prelu(x, w)", "like x", "  w: {dtype: x, shape: '[x[1]]'}\n", "[2, 8]"),
         ("x.max(-1)[0]", "[*x[:-1]]", "", "[1, 8]"),
         ("x.prod(-1)", "[*x[:-1]]", "", "[1, 8]"),
+        ("torch.cdist(x, t)", "[x[0], 5]", "  t: {dtype: x, shape: '[5, x[1]]'}\n", "2"),
+        (
+            "(F.one_hot(t, 8).sum(-1, keepdim=True) * x)",
+            "like x",
+            "  t: {dtype: int64, shape: '[x[0]]', range: [0, 7]}\n",
+            "2",
+        ),
+        # 8 groups divide none of the first sample sizes
+        ("F.group_norm(x, 8)", "like x", "", "4"),
         # numbers of elements along all axes but some, whichever rank
         ("F.instance_norm(x)", "like x", "", "[3, 5]"),
         ("F.batch_norm(x, None, None, training=True)", "like x", "", "[2, 5]"),

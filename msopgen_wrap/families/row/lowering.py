@@ -23,7 +23,7 @@ from msopgen_wrap.schedule.calls import (
 )
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32, I32, MASK, Inst, Scalar, Val
-from msopgen_wrap.schedule.views import FULL, PLACE, ROW, SQUEEZED, View
+from msopgen_wrap.schedule.views import FULL, PLACE, ROW, SQUEEZED, Step, View
 from msopgen_wrap.spec.model import TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -149,7 +149,10 @@ class RowLowerer(Lowerer):
         return super()._elements_per(tensor, reduced, axes)  # the pass reduces other axes
 
     def _load(self, view: View) -> Val:
-        extent = self._extent(self._load_axes(view))
+        axes = self._load_axes(view)
+        extent = self._extent(axes)
+        if extent == FULL:
+            view = self._lined_up(view, axes)
         if view.placed and extent != FULL:
             assert self._current is not None
             what = "joined or padded numbers of rows"
@@ -158,6 +161,30 @@ class RowLowerer(Lowerer):
         if extent != FULL:
             self.row_loads.add(value.id)
         return value
+
+    def _lined_up(self, view: View, axes: Axes) -> View:
+        """Return a view whose axes line up with the last ones of the space.
+
+        The graph gives axes of size 1 to a value that is computed of the operand, behind its own.
+
+        Raises:
+            OpgenError: OPG336 where the axes of the operand have another order.
+        """
+        if all(a in (None, self.space.rank - len(axes) + i) for i, a in enumerate(axes)):
+            return view
+        view = view.with_leading()
+        wanted = self.space.rank - 1
+        place = -1
+        for axis in reversed(axes):
+            while axis is not None and axis < wanted:
+                step = Step("unsqueeze", place)
+                view = replace(view, rank=view.rank + 1, steps=(*view.steps, step))
+                wanted, place = wanted - 1, place - 1
+            if axis not in (None, wanted):
+                assert self._current is not None
+                raise self.space.other_axes(self._current)
+            wanted, place = wanted - 1, place - 1
+        return view
 
     def _extent(self, axes: Axes) -> str:
         """Return what an operand with these axes spans."""
