@@ -47,21 +47,41 @@ class IndexUse:
         size: how many elements there are to choose among, at least.
         distinct: the axis along which its indices have to differ, as elements are written over
             and PyTorch leaves open which of several values stays; None: none.
+        low, high: range that the spec gives the input, both included; None: all elements.
     """
 
     size: int
     distinct: int | None = None
+    low: int | None = None
+    high: int | None = None
 
     def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
         """Draw indices; of no elements there are no right ones."""
         size = max(1, self.size)
         if self.distinct is None or not shape:
             return torch.randint(0, size, shape, generator=generator)
+        choice = self._different(generator)
         length = shape[self.distinct]
         longer = [*shape]
-        longer[self.distinct] = max(size, length)
+        longer[self.distinct] = max(len(choice), length)
         order = torch.rand(longer, generator=generator).argsort(self.distinct)
-        return order.narrow(self.distinct, 0, length) % size
+        return choice[order.narrow(self.distinct, 0, length) % len(choice)]
+
+    def _different(self, generator: torch.Generator) -> torch.Tensor:
+        """Return indices of the range that name different elements, as far as there are some.
+
+        Of -1 and the last index, which name one element, either is returned.
+        """
+        size = max(1, self.size)
+        low = 0 if self.low is None else max(-size, min(self.low, size - 1))
+        high = size - 1 if self.high is None else max(low, min(self.high, size - 1))
+        choice = torch.arange(low, high + 1)
+        if low >= 0:
+            return choice
+        choice = choice[torch.randperm(len(choice), generator=generator)]
+        places = (choice % size).tolist()
+        firsts = {place: at for at, place in reversed(list(enumerate(places)))}
+        return choice[list(firsts.values())]
 
 
 class _IndexUses(TorchDispatchMode):
@@ -125,19 +145,25 @@ def _tensors(args: Any) -> list[Any]:
 def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
     """Return what the inputs that index choose among; empty where none do.
 
-    An input with a ``range`` of its own is left out.
+    An input with a ``range`` of its own is left out, unless elements are written over: its indices
+    have to differ within the range.
     """
-    integers = [
-        p
+    integers = {
+        p.name: p
         for p in spec.inputs
-        if p.kind is not ParamKind.DYNAMIC
-        and p.dtypes[case.combo] in ("int32", "int64")
-        and p.low is None
-        and p.high is None
-    ]
+        if p.kind is not ParamKind.DYNAMIC and p.dtypes[case.combo] in ("int32", "int64")
+    }
     if not integers or spec.compute is None or not _WORDS.search(spec.compute.text):
         return {}
-    return _uses(spec, case, [p.name for p in integers]).uses
+    uses = {}
+    for name, use in _uses(spec, case, list(integers)).uses.items():
+        low, high = integers[name].low, integers[name].high
+        if low is None and high is None:
+            uses[name] = use
+        elif use.distinct is not None:
+            bounds = (None if bound is None else int(bound) for bound in (low, high))
+            uses[name] = IndexUse(use.size, use.distinct, *bounds)
+    return uses
 
 
 def searched_sequences(spec: OpSpec, case: TestCase) -> dict[str, str]:

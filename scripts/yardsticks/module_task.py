@@ -3,6 +3,7 @@
 The files of KernelBench and of MultiKernelBench have this form. Their sizes are those of a device:
 tensors of gigabytes. A task is loaded with smaller numbers in place of the large ones that stand
 outside its classes; different numbers stay different, and what is calculated from them follows.
+Where parameters are too large all the same, the numbers inside the classes become smaller, too.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import torch
 LIMITS = (64, 48, 32, 24, 16, 8)
 #: Of all inputs; the second where no limit keeps to the first (three axes, batch and channels).
 ELEMENTS_AT_MOST = (150_000, 500_000)
+PARAMETERS_AT_MOST = 500_000
 
 
 @dataclass
@@ -40,14 +42,18 @@ class ModuleTask:
 
 
 class _Smaller(ast.NodeTransformer):
-    """Writes smaller numbers into a module, except into its classes and definitions of numbers
-    by other ones."""
+    """Writes smaller numbers into a module, except into definitions of numbers by other ones.
 
-    def __init__(self, smaller: dict[int, int]) -> None:
-        self.smaller = smaller
+    Args:
+        smaller: number -> what stands for it.
+        in_classes: write into classes, too.
+    """
+
+    def __init__(self, smaller: dict[int, int], in_classes: bool) -> None:
+        self.smaller, self.in_classes = smaller, in_classes
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
+        return self.generic_visit(node) if self.in_classes else node
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if type(node.value) is int and node.value in self.smaller:
@@ -76,11 +82,13 @@ def _number(node: ast.expr) -> int | None:
 class _Numbers(ast.NodeVisitor):
     """Finds the whole numbers that :class:`_Smaller` may replace."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_classes: bool) -> None:
         self.found: set[int] = set()
+        self.in_classes = in_classes
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        return
+        if self.in_classes:
+            self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if type(node.value) is int:
@@ -94,21 +102,22 @@ class _Numbers(ast.NodeVisitor):
             self.found.add(value)
 
 
-def smaller_numbers(tree: ast.Module, limit: int) -> dict[int, int]:
+def smaller_numbers(tree: ast.Module, limit: int, in_classes: bool) -> dict[int, int]:
     """Return what stands for the numbers above ``limit``, in their order.
 
     All are multiples of 4, and every second one of 8: heads and groups divide them.
     """
-    numbers = _Numbers()
+    numbers = _Numbers(in_classes)
     numbers.visit(tree)
     large = sorted(n for n in numbers.found if n > limit)
     step = 8 if limit > 16 else 4
     return {n: limit + step * rank for rank, n in enumerate(large)}
 
 
-def _loaded(path: Path, limit: int, most: int) -> ModuleTask:
+def _loaded(path: Path, limit: int, most: int, in_classes: bool) -> ModuleTask:
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    tree = ast.fix_missing_locations(_Smaller(smaller_numbers(tree, limit)).visit(tree))
+    smaller = smaller_numbers(tree, limit, in_classes)
+    tree = ast.fix_missing_locations(_Smaller(smaller, in_classes).visit(tree))
     module = types.ModuleType(f"task_{path.stem}")
     module.__file__ = str(path)
     torch.manual_seed(0)
@@ -118,8 +127,20 @@ def _loaded(path: Path, limit: int, most: int) -> ModuleTask:
     if elements > most:
         raise MemoryError(f"{elements} elements")
     init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
+    elements = _parameter_elements(module, init)
+    if elements > PARAMETERS_AT_MOST:
+        raise MemoryError(f"{elements} elements of parameters")
     model = module.Model(*init)
     return ModuleTask(path.stem, model, _inputs(module), limit)
+
+
+def _parameter_elements(module: types.ModuleType, init: Sequence[Any]) -> int:
+    """Count the elements of parameters without making them; 0 for a model that needs values."""
+    try:
+        with torch.device("meta"):
+            return sum(p.numel() for p in module.Model(*init).parameters())
+    except (NotImplementedError, RuntimeError):  # reads a value, as `.item()` does
+        return 0
 
 
 def _inputs(module: types.ModuleType) -> list[Any]:
@@ -141,9 +162,9 @@ def load_task(path: Path) -> ModuleTask:
         Exception: whatever the task raises at all limits; of the largest.
     """
     first: Exception | None = None
-    for most, limit in itertools.product(ELEMENTS_AT_MOST, LIMITS):
+    for in_classes, most, limit in itertools.product((False, True), ELEMENTS_AT_MOST, LIMITS):
         try:
-            task = _loaded(path, limit, most)
+            task = _loaded(path, limit, most, in_classes)
             with torch.no_grad():
                 task.model(*_copies(task.inputs))
             return task

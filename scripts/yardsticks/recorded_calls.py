@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from yardsticks.element_writes import written
+
 _OPERATORS = {
     "add": "{0} + {1}",
     "radd": "{1} + {0}",
@@ -108,7 +110,8 @@ class RecordedCalls(TorchFunctionMode):
             return result
         if name == "__set__":
             raise UnwritableError("assigns to an attribute of a tensor")
-        before = self._names.get(id(args[0])) if args else None
+        if name == "__setitem__":
+            return self._write(func, args)
         texts: tuple[list[str], dict[str, str]] | None
         try:
             texts = (
@@ -120,8 +123,6 @@ class RecordedCalls(TorchFunctionMode):
             texts, why = None, error
         result = func(*args, **kwargs)
         if not _holds_tensor(result):
-            if name == "__setitem__" and before is not None:
-                raise UnwritableError("assigns to elements of a tensor")
             return result
         if why is not None or texts is None:
             raise why or UnwritableError(name)
@@ -132,6 +133,14 @@ class RecordedCalls(TorchFunctionMode):
         else:
             self._assign(result, self._call(func, name, args, *texts))
         return result
+
+    def _write(self, func: Any, args: Sequence[Any]) -> None:
+        """Record ``x[index] = value``: the tensor has a new name from here on."""
+        text = written(args[0], args[1], args[2], self._text)
+        if text is None:
+            raise UnwritableError("assigns to elements of a tensor")
+        func(*args)
+        self._assign(args[0], text)
 
     # ---- values ------------------------------------------------------------------------------
 

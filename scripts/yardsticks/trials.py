@@ -98,6 +98,9 @@ def kit_digest() -> str:
 class Results:
     """Outcomes of tests, kept in a file by the content of the specs, one JSON object per line.
 
+    Specs that differ only in their op's name and description have one outcome: benchmarks share
+    tasks, which have other names there.
+
     Args:
         path: the file; None keeps them until the program ends.
         kit: digest of opgen, so that a changed one tests again; "" takes those of any.
@@ -115,11 +118,11 @@ class Results:
 
     def of(self, spec: Path | bytes) -> Any:
         """Return the outcome of a spec, or of other content, None where it is not known."""
-        return self._known.get(self._key(spec))
+        return self._known.get(self.key(spec))
 
     def add(self, label: str, spec: Path | bytes, outcome: tuple[Any, Any]) -> None:
         """Keep an outcome."""
-        row = {"op": label, "spec": self._key(spec), "outcome": outcome[0], "why": outcome[1]}
+        row = {"op": label, "spec": self.key(spec), "outcome": outcome[0], "why": outcome[1]}
         if self.kit:
             row["kit"] = self.kit
         with self._lock:
@@ -129,9 +132,16 @@ class Results:
                     file.write(json.dumps(row) + "\n")
 
     @staticmethod
-    def _key(spec: Path | bytes) -> str:
-        content = spec if isinstance(spec, bytes) else spec.read_bytes()
+    def key(spec: Path | bytes) -> str:
+        """Return the digest under which an outcome is kept."""
+        content = spec if isinstance(spec, bytes) else _unnamed(spec.read_bytes())
         return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _unnamed(spec: bytes) -> bytes:
+    """Return a spec without the lines of its op's name and description."""
+    lines = spec.splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.startswith((b"op:", b"doc:")))
 
 
 def test(
@@ -142,7 +152,10 @@ def test(
     progress: Progress = _no_progress,
 ) -> dict[str, Outcome]:
     """Test the specs of labels, as far as ``results`` does not know them; return the outcomes."""
-    unknown = [label for label in labels if results.of(paths[label]) is None]
+    untested = {
+        results.key(paths[label]): label for label in labels if results.of(paths[label]) is None
+    }
+    unknown = list(untested.values())  # one of those that share an outcome
     batches = [unknown[first : first + BATCH] for first in range(0, len(unknown), BATCH)]
     done = len(labels) - len(unknown)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from coverage import report
+from yardsticks import trials
 from yardsticks.measure import Measure, Trial, causes
 from yardsticks.trials import Results
 
@@ -34,12 +35,25 @@ def test_what_is_not_given_is_not_counted_as_zero():
 
 def test_outcomes_are_kept_for_the_same_sources_only(tmp_path):
     path, spec = tmp_path / "kept.jsonl", tmp_path / "spec.yaml"
-    spec.write_text("op: A\n")
+    spec.write_text("op: A\ncompute: x + 1\n")
     Results(path, "kit").add("a", spec, ("equal", ""))
     assert Results(path, "kit").of(spec) == ("equal", "")
     assert Results(path, "later kit").of(spec) is None
-    spec.write_text("op: B\n")
+    spec.write_text("op: A\ncompute: x + 2\n")
     assert Results(path, "kit").of(spec) is None
+
+
+def test_specs_of_one_formula_share_a_test(tmp_path, monkeypatch):
+    paths = {name: tmp_path / f"{name}.yaml" for name in ("A", "B", "C")}
+    for name, path in paths.items():
+        formula = "x" if name == "C" else "x + 1"
+        path.write_text(f"op: {name}\ndoc: task {name}\ncompute: {formula}\n")
+    ran = []
+    monkeypatch.setattr(
+        trials, "run", lambda specs: ran.extend(specs) or [("equal", "")] * len(specs)
+    )
+    outcomes = trials.test(paths, ["A", "B", "C"], Results(None))
+    assert outcomes == dict.fromkeys(paths, ("equal", "")) and len(ran) == 2
 
 
 def test_entries_are_chosen_by_pattern(tmp_path):

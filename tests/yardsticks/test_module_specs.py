@@ -51,9 +51,69 @@ def test_calls_become_statements(forward, lines):
     assert compute_of(forward, X) == lines
 
 
-def writes_an_element(x):
+def after_writing(index, value):
+    def forward(x):
+        y = x * 1
+        y[index] = value
+        return y
+
+    return forward
+
+
+ROWS = torch.tensor([2, 0])
+MASK = torch.arange(12).reshape(3, 4) % 3 == 0
+
+
+@pytest.mark.parametrize(
+    ("index", "value", "want"),
+    [
+        (0, 7, "torch.select_scatter(t0, torch.full_like(t0.select(0, 0), 7), 0, 0)"),
+        (
+            (..., slice(1, None, 2)),
+            7,
+            "torch.slice_scatter(t0, torch.full_like(t0[:, 1::2], 7), 1, 1, None, 2)",
+        ),
+        (
+            (slice(None), 2),
+            torch.ones(3),
+            "torch.select_scatter(t0, constant1.expand_as(t0.select(1, 2)), 1, 2)",
+        ),
+        (ROWS, torch.ones(2, 4), "torch.index_put(t0, (constant1,), constant2)"),
+        (ROWS, 7.5, "t0.index_fill(0, constant1, 7.5)"),
+        (MASK, 7, "t0.masked_fill(constant1, 7)"),
+    ],
+)
+def test_an_assignment_to_elements_gives_a_new_tensor(index, value, want):
+    assert compute_of(after_writing(index, value), X) == ["t0 = x * 1", f"y = {want}"]
+
+
+def writes_a_corner(x):
     y = x.clone()
-    y[0] = 0
+    y[:2, 1:] = 0
+    return y
+
+
+def writes_where_data_decide(x):
+    y = x.clone()
+    y[y > 5] = torch.ones(6)
+    return y
+
+
+def writes_into_its_argument(x):
+    x[1] = 0
+    return x + 1
+
+
+def test_an_argument_that_is_written_is_read_as_it_was():
+    kept = X.clone()
+    lines = compute_of(writes_into_its_argument, kept)
+    assert lines[0].startswith("t0 = torch.select_scatter(x, ") and lines[1] == "y = t0 + 1"
+
+
+def keeps_a_row_of_what_it_writes(x):
+    y = x * 1
+    row = y[0]
+    row[:2] = 1
     return y
 
 
@@ -71,7 +131,9 @@ def gives_a_number(x):
 @pytest.mark.parametrize(
     ("forward", "why"),
     [
-        (writes_an_element, "assigns to elements"),
+        (writes_a_corner, "assigns to elements"),
+        (writes_where_data_decide, "assigns to elements"),
+        (keeps_a_row_of_what_it_writes, "other numbers than the model"),
         (keeps_a_view_of_what_it_writes, "other numbers than the model"),
         (gives_a_number, "results that are no tensors"),
     ],
@@ -118,6 +180,31 @@ def test_a_task_is_made_small(task):
     assert (batch, small.inputs[1], small.model.groups) == (16, 3.5, 1024)
     assert channels < height and width == height // 2
     assert small.inputs[0].numel() <= 150_000
+
+
+TABLE = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.rand(100000, 768))
+
+    def forward(self, indices):
+        return self.table[indices]
+
+def get_inputs():
+    return [torch.randint(0, 100000, (512, 2))]
+"""
+
+
+def test_numbers_of_a_class_become_small_where_its_parameters_are_large(tmp_path):
+    path = tmp_path / "table.py"
+    path.write_text(TABLE)
+    small = load_task(path)
+    rows, width = small.model.table.shape
+    assert small.inputs[0].shape[1] == 2 and small.inputs[0].max() < rows
+    assert rows * width < 500_000 and rows > width
 
 
 def test_a_task_becomes_a_spec(task, tmp_path):
