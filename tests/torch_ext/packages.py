@@ -24,9 +24,7 @@ def write_package(root: Path, specs: Sequence[OpSpec], vendor: str) -> Path:
     return root
 
 
-def built_once(
-    factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]
-) -> Path:
+def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:
     """Return a folder that ``build`` fills once for all workers of a test run.
 
     Each worker sets up fixtures of its own, and a package of many ops takes minutes to compile.
