@@ -44,23 +44,56 @@ def parse_sizes(text: str) -> list[int]:
 def arguments(spec: OpSpec, count: int) -> tuple[list[Any], dict[str, Any]]:
     """Return inputs of about ``count`` elements in the spec's first dtypes, and attrs.
 
+    Inputs that index name as many elements as the others have rows, and only those there are.
+
     Raises:
         OpgenError: OPG576, an input is a list, or a shape rule gives no shape.
     """
     from msopgen_wrap.graph.sample import sample_attrs
-    from msopgen_wrap.spec.model import ParamKind
-    from msopgen_wrap.spec.shapes import ShapeError, evaluate
+    from msopgen_wrap.run.index_ranges import index_uses
+    from msopgen_wrap.run.op_case import TestCase
     from msopgen_wrap.torch_import import torch
 
     attrs = sample_attrs(spec)
-    shapes: dict[str, Any] = {}
+    shapes = _shapes(spec, count, attrs, ())
+    indices = tuple(index_uses(spec, TestCase(0, shapes, attrs)))
+    if indices:
+        shapes = _shapes(spec, count, attrs, indices)
+    uses = index_uses(spec, TestCase(0, shapes, attrs)) if indices else {}
     tensors = []
     generator = torch.Generator().manual_seed(0)
     for param in spec.inputs:
+        shape, dtype = shapes[param.name], getattr(torch, param.dtypes[0])
+        if param.name in uses:
+            tensors.append(uses[param.name].draw(shape, generator).to(dtype))
+            continue
+        values = torch.rand(shape, generator=generator)
+        low, high = param.low or 0.0, 1.0 if param.high is None else param.high
+        values = values * (high - low) + low if dtype.is_floating_point else values * 8
+        tensors.append(values.to(dtype))
+    return tensors, attrs
+
+
+def _shapes(
+    spec: OpSpec, count: int, attrs: dict[str, Any], indices: Sequence[str]
+) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the inputs: of ``count`` elements, those of ``indices`` of its rows.
+
+    Raises:
+        OpgenError: OPG576, an input is a list, or a shape rule gives no shape.
+    """
+    from msopgen_wrap.spec.model import ParamKind
+    from msopgen_wrap.spec.shapes import ShapeError, evaluate
+
+    columns = min(count, _COLUMNS)
+    rows = math.ceil(count / columns)
+    shapes: dict[str, Any] = {}
+    for param in spec.inputs:
         rank = min(max(param.min_rank, 2), param.max_rank)
-        columns = min(count, _COLUMNS)
-        shape: Any = [1] * (rank - 2) + [math.ceil(count / columns), columns]
+        shape: Any = [1] * (rank - 2) + [rows, columns]
         shape = shape if rank > 1 else [count] * rank
+        if param.name in indices:
+            shape = [*[1] * (rank - 1), rows][:rank]
         try:
             if param.kind is ParamKind.DYNAMIC:
                 raise ShapeError("it is a list")
@@ -76,12 +109,7 @@ def arguments(spec: OpSpec, count: int) -> tuple[list[Any], dict[str, Any]]:
                 )
             ) from error
         shapes[param.name] = tuple(shape)
-        dtype = getattr(torch, param.dtypes[0])
-        values = torch.rand(tuple(shape), generator=generator)
-        low, high = param.low or 0.0, 1.0 if param.high is None else param.high
-        values = values * (high - low) + low if dtype.is_floating_point else values * 8
-        tensors.append(values.to(dtype))
-    return tensors, attrs
+    return shapes
 
 
 def median_seconds(call: Callable[[], Any]) -> float:

@@ -18,6 +18,7 @@ from msopgen_wrap.cli.app import run
 from msopgen_wrap.cli.bench_command import _device_lines, parse_peers
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.loader import load_spec
 
 LIBRARY = data_dir("op_specs")
@@ -38,6 +39,18 @@ def test_arguments_follow_the_shape_rules():
     tensors, attrs = arguments(load_spec(LIBRARY / "norm" / "custom_layer_norm.yaml"), 4096)
     assert [tuple(t.shape) for t in tensors] == [(4, 1024), (1024,), (1024,)]
     assert list(attrs) == ["epsilon"]
+
+
+@pytest.mark.parametrize(
+    "name", ["index/embedding", "index/index_select", "index/gather_elements", "loss/cross_entropy"]
+)
+def test_indices_name_elements_that_there_are(name: str) -> None:
+    spec = load_spec(LIBRARY / f"{name}.yaml")
+    for count in (1024, 65536):
+        tensors, attrs = arguments(spec, count)
+        values = {p.name: t for p, t in zip(spec.inputs, tensors, strict=True)}
+        results = compile_compute(spec)(values, attrs)  # fails where an index is out of range
+        assert all(0 < y.numel() <= count for y in results.values())
 
 
 def test_a_list_is_refused():
