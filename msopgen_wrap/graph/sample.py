@@ -107,6 +107,36 @@ def count_attrs(spec: OpSpec) -> list[str]:
     ]
 
 
+def with_ruled_sizes(
+    spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any], name: str
+) -> dict[str, Any]:
+    """Return sample shapes where those inputs have other sizes whose rule reads an attr.
+
+    So it is with what arrives at the gradient of an output whose size is the attr.
+
+    Args:
+        shapes: sample shapes by input; a list has one shape.
+        attrs: the value of every attr.
+        name: the attr whose value is another one than that of ``shapes``.
+
+    Raises:
+        ShapeError: the rules give no shape for these values.
+    """
+    from msopgen_wrap.spec.shapes import evaluate, rule_attrs, rule_tensors
+
+    changed: dict[str, Any] = {}
+    for param in spec.inputs:
+        rule = param.shape
+        if rule is None or param.name not in shapes:
+            continue
+        if name not in rule_attrs(rule) and changed.keys().isdisjoint(rule_tensors(rule)):
+            continue
+        flat = {k: _first_shape(v) for k, v in {**shapes, **changed}.items()}
+        sizes: Any = evaluate(rule, flat, attrs)
+        changed[param.name] = [tuple(sizes)] if param.kind is ParamKind.DYNAMIC else tuple(sizes)
+    return {**shapes, **changed}
+
+
 def settled_axes(param: TensorParam, rank: int) -> set[int]:
     """Return the axes that the shape rule of an input gives size 0 or 1 in every call.
 

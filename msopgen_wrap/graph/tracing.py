@@ -24,7 +24,12 @@ from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.given_shapes import use_given_shapes
 from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
-from msopgen_wrap.graph.sample import candidate_shapes, count_attrs, sample_attrs
+from msopgen_wrap.graph.sample import (
+    candidate_shapes,
+    count_attrs,
+    sample_attrs,
+    with_ruled_sizes,
+)
 from msopgen_wrap.graph.saved_values import use_saved_values
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
@@ -242,14 +247,15 @@ def _with_counts(
 ) -> TracedGraph:
     """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
     found: dict[str, Places] = {}
+    known = {**sample_attrs(spec), **dict(variant.attrs)}
     for name in count_attrs(spec):
         if name not in traced.structural:
             continue
         for value in count_values(traced.structural[name]):
+            chosen = {**traced.structural, name: value}
             try:
-                other = _trace_once(
-                    spec, variant, combo, shapes, {**traced.structural, name: value}
-                )
+                sizes = with_ruled_sizes(spec, shapes, {**known, **chosen}, name)
+                other = _trace_once(spec, variant, combo, sizes, chosen)
             except Exception:  # a count that does not divide the sample
                 continue
             places = count_places(traced, name, other, value)

@@ -1,11 +1,14 @@
-"""Which gradients have kernels: reductions whose axes are an attr."""
+"""Which gradients have kernels: reductions whose axes are an attr, sizes that are one."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.planner import plan_op
+from msopgen_wrap.graph import tracing
 from msopgen_wrap.graph.scalars import evaluate
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.spec.loader import gradient_spec, load_spec, parse_spec
@@ -89,3 +92,55 @@ def test_the_gradient_of_a_mean_of_row_losses_is_a_number() -> None:
     plan = plan_op(gradient_spec(spec))
     written = [" ".join(p.name for p in part.spec.outputs) for part in plan.parts]
     assert written[:2] == ["sum1 sum2 sum3", "grad_x1 grad_x2"]
+
+
+SEGMENTS = """\
+op: Segments
+inputs:
+  x: {dtype: float32, rank: 1}
+  ids: {dtype: int32, shape: "[x[0]]"}
+outputs:
+  y: {dtype: x, shape: "[count]"}
+attrs:
+  count: {type: int, default: 3, min: 1}
+compute: torch.index_add(x.new_zeros([count]), 0, ids, x)
+backward: kernel
+cases:
+  - {x: [50], ids: [50], count: 100}
+"""
+REPEATED = """\
+op: Repeated
+inputs:
+  x: {dtype: float32, rank: 1}
+outputs:
+  y: {dtype: x, shape: "[count * x[0]]"}
+attrs:
+  count: {type: int, default: 3, min: 1}
+compute: x.repeat(count) / count
+backward: kernel
+"""
+
+
+def test_a_size_of_an_output_may_be_an_attr(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What arrives has another size where the trace is compared with one of another count."""
+    made = []
+    whole = tracing._trace_once
+
+    def counted(*args: Any) -> Any:
+        made.append(args)
+        return whole(*args)
+
+    monkeypatch.setattr(tracing, "_trace_once", counted)
+    spec = parse_spec(SEGMENTS, "op.yaml").spec
+    assert spec is not None
+    plan_op(gradient_spec(spec))
+    # no more than three for each graph: an attempt, one with the count and one with another
+    assert 3 <= len(made) <= 9
+
+
+def test_the_count_of_copies_reaches_the_kernel_of_the_gradient() -> None:
+    spec = parse_spec(REPEATED, "op.yaml").spec
+    assert spec is not None
+    plan = plan_op(gradient_spec(spec))
+    shapes = {"x": (5,), "grad_y": (20,)}
+    assert [evaluate(s.expr, {"count": 4}, shapes) for s in plan.scalar_names] == [1 / 4]
