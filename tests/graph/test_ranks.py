@@ -93,7 +93,7 @@ def test_the_sample_has_the_axes_that_a_reshape_joins(ranks):
 @pytest.mark.slow
 def test_groups_without_axes_behind_the_channels(tmp_path):
     op = BuiltOp(of_ranks("F.group_norm(x, 8)", 2, 5), tmp_path)
-    for shape in ((3, 16), (1, 8), (5, 24, 7), (2, 16, 3, 5), (2, 8, 3, 2, 4), (0, 8)):
+    for shape in ((3, 16), (2, 8), (5, 24, 7), (2, 16, 3, 5), (2, 8, 3, 2, 4), (0, 8)):
         outputs, golden, result = op.run({"x": torch.randn(shape)}, {}, mode="check")
         assert result.findings == [], shape
         check(outputs["z"], golden["z"])
