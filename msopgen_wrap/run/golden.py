@@ -16,6 +16,7 @@ from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
+from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
@@ -257,16 +258,18 @@ def _compiled(spec: OpSpec) -> Callable[..., dict[str, Value]]:
 def acceptance(spec: OpSpec) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
     """Return a function that says whether ``compute`` takes input shapes with attrs.
 
-    It runs ``compute`` on meta tensors. A ``compute`` that needs data to run is not judged.
+    It runs ``compute`` on meta tensors. A ``compute`` that needs data to run is not judged. Shapes
+    are refused, too, of which a temporary has more than ``MOST_TEMPORARY`` elements.
     """
     function = compile_compute(spec, wrap_errors=False)
 
     def accepts(shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
         try:
-            _on_meta(function, spec, TestCase(0, shapes, attrs))
+            with LargestTemporary() as temporaries:
+                _on_meta(function, spec, TestCase(0, shapes, attrs))
         except NotApplicable:
             return False
-        return True
+        return temporaries.elements <= MOST_TEMPORARY
 
     return accepts
 

@@ -16,6 +16,7 @@ from msopgen_wrap.graph.scalars import (
     ReducedCount,
     ScalarExpr,
     Unary,
+    evaluate,
     fold,
     is_integer,
     is_word,
@@ -284,14 +285,28 @@ class Emitter(Refusals):
         """Note what the host has to check so that int32 holds the 64-bit integers of a node.
 
         Raises:
-            OpgenError: OPG332 where nothing bounds them, or literals do not fit.
+            OpgenError: OPG332 where nothing bounds them, literals do not fit, or a tensor of two
+                elements along each axis is beyond int32 already: the host would refuse all calls.
         """
         for end in bounds or (None,):
             fits = isinstance(end, Const) and -(2**31) <= end.value < 2**31
-            if end is None or (isinstance(end, Const) and not fits):
+            if end is None or (isinstance(end, Const) and not fits) or self._is_hopeless(end):
                 raise self.unsupported_dtype("int64", "", node)
             if not fits:
                 self.narrow[end] = None
+
+    def _is_hopeless(self, end: ScalarExpr) -> bool:
+        """Whether int32 lacks a number even where every axis has two elements."""
+        shapes = {
+            name: (2,) * len(shape)
+            for name, shape in self.traced.shapes.items()
+            if not isinstance(shape, list)
+        }
+        try:
+            value = evaluate(end, {"reducedCount": 2}, shapes)
+        except (LookupError, ArithmeticError):
+            return False  # an attr decides, or no such tensor exists
+        return not -(2**31) <= value < 2**31
 
 
 _NUMBERS: dict[float, str] = {1: "one", 2: "two"}

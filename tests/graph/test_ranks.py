@@ -15,6 +15,7 @@ from msopgen_wrap.spec.model import (
     DimConst,
     DimOf,
     DimSlice,
+    OpSpec,
     ShapeLike,
     ShapeList,
 )
@@ -75,6 +76,27 @@ ANY_RANK = [
 @pytest.mark.parametrize("text", ANY_RANK)
 def test_axes_that_mean_the_same_are_not(text):
     plan_op(make_spec(text))
+
+
+def of_ranks(text: str, least: int, most: int) -> OpSpec:
+    spec = make_spec(text, shapes={"z": ShapeLike("x")})
+    x = dataclasses.replace(spec.inputs[0], min_rank=least, max_rank=most)
+    return dataclasses.replace(spec, inputs=(x,))
+
+
+@pytest.mark.parametrize("ranks", [(2, 5), (2, 4), (2, 8), (3, 5)])
+def test_the_sample_has_the_axes_that_a_reshape_joins(ranks):
+    """Of the first sizes only those of rank 2 have 8 groups, and no axes behind the channels."""
+    plan_op(of_ranks("F.group_norm(x, 8)", *ranks))
+
+
+@pytest.mark.slow
+def test_groups_without_axes_behind_the_channels(tmp_path):
+    op = BuiltOp(of_ranks("F.group_norm(x, 8)", 2, 5), tmp_path)
+    for shape in ((3, 16), (2, 8), (5, 24, 7), (2, 16, 3, 5), (2, 8, 3, 2, 4), (0, 8)):
+        outputs, golden, result = op.run({"x": torch.randn(shape)}, {}, mode="check")
+        assert result.findings == [], shape
+        check(outputs["z"], golden["z"])
 
 
 # Whose size it is, the equal sizes of the sample do not tell.

@@ -355,6 +355,25 @@ def test_the_gradient_of_a_mean_of_no_elements_is_a_case() -> None:
     assert golden.acceptance(gradient_spec(spec))({"x": (0,), "grad_z": ()}, {})
 
 
+@pytest.mark.parametrize(
+    ("compute", "taken"),
+    [
+        ("x.index_select(0, i).sum(0)", False),
+        ("x.index_select(0, i[:5]).sum(0)", True),
+        # an expanded view stores nothing
+        ("x[:1].expand(i.shape[0], -1)[0]", True),
+    ],
+)
+def test_shapes_of_a_huge_temporary_are_no_case(compute: str, taken: bool) -> None:
+    spec = load(
+        "inputs:\n  x: {dtype: float32, rank: 2}\n  i: {dtype: int32, rank: 1}\noutputs:\n"
+        f'  z: {{dtype: float32, shape: "[x[1]]"}}\nbackward: none\ncompute: {compute}\n'
+    )
+    accepts = golden.acceptance(spec)
+    assert accepts({"x": (7, 1031), "i": (1031,)}, {})
+    assert accepts({"x": (7, 20011), "i": (20011,)}, {}) is taken
+
+
 def test_a_division_by_zero_is_a_case_that_compute_refuses(tmp_path):
     path = tmp_path / "heads.yaml"
     path.write_text(
