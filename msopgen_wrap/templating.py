@@ -14,9 +14,13 @@ from msopgen_wrap.resources import data_dir
 
 @cache
 def environment(folder: str = "") -> jinja2.Environment:
-    """Return the environment of ``templates/<folder>``: undefined names are errors."""
+    """Return the environment of ``templates/<folder>``: undefined names are errors.
+
+    Its templates may include those of other folders, by their path in ``templates``.
+    """
+    templates = data_dir("templates")
     env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(data_dir("templates") / folder),
+        loader=jinja2.FileSystemLoader([templates / folder, templates]),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,

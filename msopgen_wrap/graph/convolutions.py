@@ -135,7 +135,7 @@ def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -
             of the result per group, window).
         asked: of which arguments the gradient is wanted.
     """
-    x, weight, bias, stride, padding, dilation, transposed, _, groups = arguments
+    x, weight, _, stride, padding, dilation, transposed, _, groups = arguments
     axes = range(x.dim() - 2)
     by_input = by_filters = by_bias = None
     if asked[0] and transposed:
@@ -162,7 +162,7 @@ def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -
             list(weight.shape[2:]),
             groups,
         )
-    if bias is not None and asked[2]:
+    if asked[2]:  # never of a bias that is not there
         by_bias = gradient.sum([0, *(2 + i for i in axes)])
     return by_input, by_filters, by_bias, *[None] * 6
 
@@ -193,9 +193,7 @@ def convolution_backward(
         The three gradients, None for one that is not asked for.
     """
     arguments = (x, weight, None, stride, padding, dilation, transposed, output_padding, groups)
-    by_input, by_filters, *_ = _gradients(gradient, arguments, asked)
-    outside = [0, *range(2, gradient.dim())]
-    return by_input, by_filters, gradient.sum(outside) if asked[2] else None
+    return _gradients(gradient, arguments, asked)[:3]
 
 
 def convolution_functions() -> dict[Any, Callable[..., Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +12,7 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeList,
+    ShapeRule,
     TensorParam,
 )
 
@@ -123,7 +123,7 @@ def with_ruled_sizes(
     Raises:
         ShapeError: the rules give no shape for these values.
     """
-    from msopgen_wrap.spec.shapes import evaluate, rule_attrs, rule_tensors
+    from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
 
     changed: dict[str, Any] = {}
     for param in spec.inputs:
@@ -132,9 +132,8 @@ def with_ruled_sizes(
             continue
         if name not in rule_attrs(rule) and changed.keys().isdisjoint(rule_tensors(rule)):
             continue
-        flat = {k: _first_shape(v) for k, v in {**shapes, **changed}.items()}
-        sizes: Any = evaluate(rule, flat, attrs)
-        changed[param.name] = [tuple(sizes)] if param.kind is ParamKind.DYNAMIC else tuple(sizes)
+        sizes = _ruled_shape(rule, {**shapes, **changed}, attrs)
+        changed[param.name] = [sizes] if param.kind is ParamKind.DYNAMIC else sizes
     return {**shapes, **changed}
 
 
@@ -173,31 +172,29 @@ def candidate_shapes(
             yield from (_at_rank(spec, case, rank) for case in _case_shapes(spec))
         yield from _shapes_of_multiples(spec, [rank], attrs)
         return
-    if count_attrs(spec) or _has_ratios(spec):
-        yield from _case_shapes(spec)
     low = max((p.min_rank for p in spec.inputs), default=0)
     high = max((p.max_rank for p in spec.inputs), default=8)
     ranks = [r for r in (3, 4, 2, 5, 1, 6, 7, 8, 0) if low <= r <= high]
-    plain = functools.partial(_plain_shapes, spec, attrs)
     if count_attrs(spec) or _has_ratios(spec):
-        yield from plain(ranks)
+        yield from _case_shapes(spec)
+        yield from _plain_shapes(spec, ranks, attrs)
     elif any(map(_open_rank, spec.inputs)):
-        yield from plain(ranks[:2])
+        yield from _plain_shapes(spec, ranks[:2], attrs)
         cases = list(_case_shapes(spec))
         yield from (_at_rank(spec, case, rank) for rank in ranks[:2] for case in cases)
         # Before other ranks, which may have a size that divides by chance: F.group_norm of 8 groups
         # takes the 24 of rank 2, where its reshape lacks the axes that other ranks have.
         yield from _shapes_of_multiples(spec, ranks[:2], attrs)
-        yield from plain(ranks[2:])
+        yield from _plain_shapes(spec, ranks[2:], attrs)
         yield from cases
     else:
-        yield from plain(ranks)
+        yield from _plain_shapes(spec, ranks, attrs)
         yield from _case_shapes(spec)
         yield from _shapes_of_multiples(spec, ranks[:2], attrs)
 
 
 def _plain_shapes(
-    spec: OpSpec, attrs: dict[str, Any], ranks: list[int]
+    spec: OpSpec, ranks: list[int], attrs: dict[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield the first sample shapes of some ranks."""
     for rank in ranks:
@@ -216,15 +213,23 @@ def _shapes_of_multiples(
         for rank in ranks:
             shapes = _shapes_at(spec, rank, attrs, sizes)
             if shapes is not None and all(
-                len(s) <= _MOST_AXES_OF_MULTIPLES for s in map(_first_shape, shapes.values())
+                len(s) <= _MOST_AXES_OF_MULTIPLES for s in map(first_shape, shapes.values())
             ):
                 yield shapes
 
 
-def _first_shape(shape: Any) -> tuple[int, ...]:
+def first_shape(shape: Any) -> tuple[int, ...]:
     """Return a shape, or that of the first tensor of a list."""
     found: tuple[int, ...] = shape[0] if isinstance(shape, list) else shape
     return found
+
+
+def _ruled_shape(rule: ShapeRule, known: dict[str, Any], attrs: dict[str, Any]) -> tuple[int, ...]:
+    """Return the shape of a tensor, or of each of a list, by a rule and the known shapes."""
+    from msopgen_wrap.spec.shapes import evaluate
+
+    sizes: Any = evaluate(rule, {k: first_shape(v) for k, v in known.items()}, attrs)
+    return tuple(sizes)
 
 
 def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
@@ -299,12 +304,8 @@ def _one_shape(
     base: tuple[int, ...] = _SIZES,
 ) -> tuple[int, ...] | None:
     if param.shape is not None:
-        from msopgen_wrap.spec.shapes import evaluate
-
-        flat = {k: v[0] if isinstance(v, list) else v for k, v in known.items()}
         try:
-            sizes: Any = evaluate(param.shape, flat, attrs)
-            return tuple(sizes)
+            return _ruled_shape(param.shape, known, attrs)
         except Exception:
             return None
     return base_shape(max(param.min_rank, min(rank, param.max_rank)), base)

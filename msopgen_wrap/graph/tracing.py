@@ -27,6 +27,7 @@ from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.sample import (
     candidate_shapes,
     count_attrs,
+    first_shape,
     sample_attrs,
     with_ruled_sizes,
 )
@@ -368,7 +369,7 @@ def _trace_once(
             for node, (_, ref) in zip(placeholders[len(names) :], symbols, strict=True)
         },
         results,
-        {n: (shapes[n][0] if isinstance(shapes[n], list) else shapes[n]) for n in names},
+        {n: first_shape(shapes[n]) for n in names},
         variant,
         dtypes=dtypes,
         numbers=env.numbers,

@@ -100,10 +100,10 @@ def counted(length: ScalarExpr, start: ScalarExpr, step: ScalarExpr) -> Interval
     The start is always within them: without it no numbers at all (a length of 0) would end before
     they begin, and the host would refuse empty tensors.
     """
-    last = fold("+", start, fold("*", step, fold("-", length, Const(1))))
     if isinstance(step, Const):
-        ends = _least([start, last]), _greatest([start, last])
-        return (start, ends[1]) if step.value >= 0 else (ends[0], start)
+        last = fold("+", start, fold("*", step, fold("-", length, Const(1))))
+        rises = step.value >= 0
+        return (start, _greatest([start, last])) if rises else (_least([start, last]), start)
     steps = fold("max", Const(0), fold("-", length, Const(1)))
     last = fold("+", start, fold("*", step, steps))
     return hull([(start, start), (last, last)])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.gradients import GradientChoice, with_chosen_gradients
 from msopgen_wrap.graph.compute_function import compute_function
-from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
+from msopgen_wrap.graph.sample import candidate_shapes, first_shape, sample_attrs
 from msopgen_wrap.project.tree import render_spec_files
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.line_wrapping import tidy
@@ -218,7 +218,7 @@ def _test_shapes(spec: OpSpec, attrs: dict[str, Any]) -> list[str]:
     """Return a few sets of input shapes as Python text, one shape or None per input."""
     found: dict[str, None] = {}
     function = compute_function(spec)
-    for shapes in candidate_shapes(spec, attrs):
+    for shapes in _each_rank_first(candidate_shapes(spec, attrs)):
         rows = {p.name: shapes.get(p.name) for p in spec.inputs}
         absent = {
             p.name: None if p.kind is ParamKind.OPTIONAL else rows[p.name] for p in spec.inputs
@@ -236,6 +236,17 @@ def _test_shapes(spec: OpSpec, attrs: dict[str, Any]) -> list[str]:
             if len(found) == _TEST_SHAPES:
                 return list(found)
     return list(found)
+
+
+def _each_rank_first(candidates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return shapes in an order in which no ranks come twice before all others came once."""
+    first: dict[Any, dict[str, Any]] = {}
+    rest = []
+    for shapes in candidates:
+        ranks = tuple(None if s is None else len(first_shape(s)) for s in shapes.values())
+        if first.setdefault(ranks, shapes) is not shapes:
+            rest.append(shapes)
+    return [*first.values(), *rest]
 
 
 def _dtype(spec: OpSpec, name: str) -> torch.dtype:

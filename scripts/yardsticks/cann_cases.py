@@ -79,16 +79,22 @@ def _numbers(value: Any) -> set[int]:
     return set().union(*map(_numbers, value)) if isinstance(value, list) else set()
 
 
+def _changed(case: Any, change: Callable[[int], int]) -> Any:
+    """Return a copy of a case in which the sizes and the numbers of the attrs are others."""
+    small = copy.copy(case)
+    small.input_shapes = _mapped(case.input_shapes, change)
+    small.attrs = {k: _mapped(v, change) for k, v in (case.attrs or {}).items()}
+    return small
+
+
 def divided(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
     """Return a copy of a case whose numbers are divided until its inputs are small enough."""
     factor = 1
     while elements(_mapped(case.input_shapes, _divided(factor))) > most and factor < 1 << 24:
         factor *= 2
     change = _divided(factor, [n for n in _numbers(case.attrs or {}) if 1 < n <= KEPT])
-    small = copy.copy(case)
     sizes = _numbers(case.input_shapes) | _numbers(case.attrs or {})
-    small.input_shapes = _mapped(case.input_shapes, change)
-    small.attrs = {k: _mapped(v, change) for k, v in (case.attrs or {}).items()}
+    small = _changed(case, change)
     small.value_ranges = _smaller_values(case.value_ranges, case.dtypes, sizes, change)
     return small
 
@@ -114,8 +120,6 @@ def thinned(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
 
     A size that a later axis has too is left as it is.
     """
-    small = copy.copy(case)
-    small.attrs = dict(case.attrs or {})
     shapes = [shape for shape in _shapes(case.input_shapes) if len(shape) > 2]
     chosen = {s[1] for s in shapes} - {n for s in shapes for n in s[2:]}
     for factor in (1 << power for power in range(1, 24)):
@@ -124,8 +128,7 @@ def thinned(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
         def second(n: int, change: Callable[[int], int] = change) -> int:
             return change(n) if n in chosen else n
 
-        small.input_shapes = _mapped(case.input_shapes, second)
-        small.attrs = {k: _mapped(v, second) for k, v in (case.attrs or {}).items()}
+        small = _changed(case, second)
         if elements(small.input_shapes) <= most:
             break
     return small

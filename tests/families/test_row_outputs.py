@@ -96,8 +96,12 @@ def spec_of(name: str, folder: Path) -> OpSpec:
     rows += [f"  x: {{dtype: float32, {X}}}", f"  w: {{dtype: float32, {rule}}}", "outputs:"]
     rows += [f'  {n}: {{dtype: float32, shape: "{s}"}}' for n, s in outputs.items()]
     rows += ["backward: none", "compute: |", *(f"  {line}" for line in compute.splitlines())]
+    return loaded("\n".join(rows) + "\n", folder)
+
+
+def loaded(text: str, folder: Path) -> OpSpec:
     path = folder / "case.yaml"
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    path.write_text(text, encoding="utf-8")
     return load_spec(path)
 
 
@@ -126,22 +130,16 @@ compute: (x * torch.tanh(s).unsqueeze(-1)).sum(1)
 """
 
 
-def axis_behind(folder: Path) -> OpSpec:
-    path = folder / "behind.yaml"
-    path.write_text(BEHIND, encoding="utf-8")
-    return load_spec(path)
-
-
 def test_an_axis_behind_those_of_an_operand_is_one_of_its_view(tmp_path: Path) -> None:
     """It was lined up with the last axes of x: tiling refused, or mixed up equal sizes."""
-    plan = plan_op(axis_behind(tmp_path))
+    plan = plan_op(loaded(BEHIND, tmp_path))
     steps = plan.operands()["s"].steps
     assert [(step.op, step.axis) for step in steps] == [("unsqueeze", -1)]
 
 
 @pytest.mark.slow
 def test_results_with_an_axis_behind_those_of_an_operand(tmp_path: Path) -> None:
-    op = BuiltOp(axis_behind(tmp_path), tmp_path)
+    op = BuiltOp(loaded(BEHIND, tmp_path), tmp_path)
     for shape in ((3, 5, 7), (6, 6, 6), (40, 33, 129)):
         inputs = {"x": torch.randn(shape), "s": torch.randn(shape[:2])}
         outputs, golden, result = op.run(inputs, mode="check")
@@ -164,22 +162,16 @@ compute: |
 """
 
 
-def centred(folder: Path) -> OpSpec:
-    path = folder / "centred.yaml"
-    path.write_text(CENTRED, encoding="utf-8")
-    return load_spec(path)
-
-
 def test_axes_in_front_of_the_first_reduction_leave_rows_rows(tmp_path: Path) -> None:
     """The row minus its mean was read as one number: a wrong result."""
-    plan = plan_op(centred(tmp_path))
+    plan = plan_op(loaded(CENTRED, tmp_path))
     assert plan.family.name == "row"
     assert {view.extent for body in plan.bodies for view in body.operands.values()} == {"full"}
 
 
 @pytest.mark.slow
 def test_results_of_rows_with_an_axis_in_front(tmp_path: Path) -> None:
-    op = BuiltOp(centred(tmp_path), tmp_path)
+    op = BuiltOp(loaded(CENTRED, tmp_path), tmp_path)
     for length in (2, 7, 20011):
         inputs = {"x": torch.rand(length), "w": torch.rand(length) + 0.5}
         outputs, golden, result = op.run(inputs, mode="check")
