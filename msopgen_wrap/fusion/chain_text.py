@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.fusion.chain_calls import WRITERS, Writer, call_text, has_kernel, is_default
 from msopgen_wrap.fusion.chains import FLOATS, REDUCED, Chain, reduced_axes
 from msopgen_wrap.fusion.conversion import bound_arguments, packet_name
 from msopgen_wrap.fusion.regions import is_view
@@ -47,13 +47,17 @@ def takes(node: Any) -> bool:
     if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
         return False
     name = packet_name(node.target)
-    known = _UNARY | _FUNCTIONAL | _BINARY | REDUCED
-    if name not in known and name not in _INFIX and name not in _WRITERS:
-        return False
+    known = set(_INFIX) | _UNARY | _FUNCTIONAL | _BINARY | REDUCED
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or not all(type(n) is int for n in value.shape):
         return False
-    return _line(node, {n: "x" for n in node.all_input_nodes}, Numbers()) is not None
+    names = {n: f"x{i + 1}" for i, n in enumerate(node.all_input_nodes)}
+    text = _line(node, names, Numbers())
+    if text is None or name in known:
+        return text is not None
+    writer = _WRITERS.get(name)
+    own = writer is not None and writer(node, *_arguments(node, names, Numbers())) == text
+    return own or has_kernel(node, text, names)
 
 
 @dataclass
@@ -147,17 +151,12 @@ def _doc(chain: Chain) -> str:
 def _line(node: Any, names: dict[Any, str], numbers: Numbers) -> str | None:
     """Return the PyTorch of one step, None when there is none that holds at every shape."""
     name = packet_name(node.target)
-    given = bound_arguments(node.target, node.args, node.kwargs)
-    # Values of inputs by name; axes of the largest rank.
-    text = {
-        k: names[v] if isinstance(v, Node) else numbers.text(name, k, v) for k, v in given.items()
-    }
+    given, text = _arguments(node, names, numbers)
     writer = _WRITERS.get(name)
-    if writer is not None:
-        return writer(node, given, text)
-    if name in _INFIX:
-        if given.get("alpha", 1) != 1 or given.get("rounding_mode") is not None:
-            return None
+    written = None if writer is None else writer(node, given, text)
+    if written is not None:
+        return written
+    if name in _INFIX and given.get("alpha", 1) == 1 and given.get("rounding_mode") is None:
         return f"{text['self']} {_INFIX[name]} {text['other']}"
     if name in _UNARY:
         return f"torch.{name}({text['self']})" if hasattr(torch, name) else None
@@ -173,23 +172,26 @@ def _line(node: Any, names: dict[Any, str], numbers: Numbers) -> str | None:
         return f"torch.{name}({text['self']}, {where}, keepdim={bool(given.get('keepdim'))})"
     if name in _FUNCTIONAL:
         further = [f"{k}={v}" for k, v in text.items() if k not in ("self",) and k in _SAFE]
-        if any(k not in ("self", *_SAFE) and not _is_default(node, k, v) for k, v in given.items()):
+        if any(k not in ("self", *_SAFE) and not is_default(node, k, v) for k, v in given.items()):
             return None
         return f"F.{name}({', '.join([text['self'], *further])})"
-    return None
+    return call_text(node, given, text)
+
+
+def _arguments(
+    node: Any, names: dict[Any, str], numbers: Numbers
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the arguments of a step by name, and what stands in the formula for them."""
+    name = packet_name(node.target)
+    given = bound_arguments(node.target, node.args, node.kwargs)
+    # Values of inputs by name; axes of the largest rank.
+    text = {
+        k: names[v] if isinstance(v, Node) else numbers.text(name, k, v) for k, v in given.items()
+    }
+    return given, text
 
 
 _SAFE = ("approximate", "negative_slope", "alpha", "beta", "threshold")
-
-
-def _is_default(node: Any, name: str, value: Any) -> bool:
-    for argument in node.target._schema.arguments:
-        if argument.name == name and argument.has_default_value():
-            return bool(argument.default_value == value)
-    return False
-
-
-Writer = Callable[[Any, dict[str, Any], dict[str, str]], "str | None"]
 
 
 def _pow_text(node: Any, given: dict[str, Any], text: dict[str, str]) -> str | None:
@@ -243,6 +245,7 @@ def _rsub_text(node: Any, given: dict[str, Any], text: dict[str, str]) -> str | 
 
 
 _WRITERS: dict[str, Writer] = {
+    **WRITERS,
     "pow": _pow_text,
     "clamp": _clamp_text,
     "to": _to_text,

@@ -13,7 +13,9 @@ from msopgen_wrap.fusion.rules import axes_of
 from msopgen_wrap.fusion.terms import names_in
 from msopgen_wrap.torch_import import torch
 
-REDUCED = names_in("sum mean amax amin softmax log_softmax")
+REDUCED = names_in(
+    "sum mean amax amin softmax log_softmax var std logsumexp prod linalg_vector_norm"
+)
 NORMS = names_in("layer_norm rms_norm")
 FLOATS = ("float16", "bfloat16", "float32")
 # What to do where no spec can be written for the user.

@@ -130,19 +130,20 @@ class Converter:
             return None if value is None else constant(value)
         source = a.values.get("self")
         before = a.fakes.get("self")
-        if not isinstance(source, Term) or not isinstance(fake, torch.Tensor):
+        if not isinstance(fake, torch.Tensor):
             return None
-        if name == "dropout" and (a.values.get("train") is False or a.values.get("p") == 0):
-            return alias(source, "dropout")
-        if before is None:
+        if isinstance(source, Term) and before is not None:
+            if name == "dropout" and (a.values.get("train") is False or a.values.get("p") == 0):
+                return alias(source, "dropout")
+            if name in _VIEWS and _same_elements(name, before.shape, fake.shape):
+                return alias(source, name)
+            if name in _CASTS:
+                if before.dtype == fake.dtype:
+                    return alias(source, "copy")
+                floats = before.dtype.is_floating_point and fake.dtype.is_floating_point
+                return alias(source, "cast") if floats else call("cast", (source,), (fake.dtype,))
+        elif not is_number(source):  # `1 - x` is decomposed to sub(1, x)
             return None
-        if name in _VIEWS and _same_elements(name, before.shape, fake.shape):
-            return alias(source, name)
-        if name in _CASTS:
-            if before.dtype == fake.dtype:
-                return alias(source, "copy")
-            floats = before.dtype.is_floating_point and fake.dtype.is_floating_point
-            return alias(source, "cast") if floats else call("cast", (source,), (fake.dtype,))
         rule = RULES.get(name)
         if rule is None or (not fake.dtype.is_floating_point and name not in ANY_DTYPE):
             return None

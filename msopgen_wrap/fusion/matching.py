@@ -196,10 +196,8 @@ class Matcher:
                 for match in self._term(pattern, term, start):
                     yield from self._placed(kind, rest, left, match)
             if kind == SUM and pattern.bare().kind != CONST:
-                scaled = term.bare()
-                if scaled.kind == PRODUCT and scaled.number != 1:
-                    inner = product(list(zip(scaled.children, scaled.powers, strict=True)))
-                    for start in self._powers(kind, power, other * scaled.number, now):
+                for number, inner in _without_numbers(term.bare()):
+                    for start in self._powers(kind, power, other * number, now):
                         for match in self._term(pattern, inner, start):
                             yield from self._placed(kind, rest, left, match)
 
@@ -210,6 +208,21 @@ class Matcher:
             yield Match(
                 now.inputs, (*now.pairs, (wanted, found)), now.parameters, now.held, now.open
             )
+
+
+def _without_numbers(term: Term) -> Iterator[tuple[float, Term]]:
+    """Yield what a product is a multiple of: ``a * b`` of ``(2 * a) * b``, with the factor 2.
+
+    Nested products are written out as far as they have factors; of those with the same factor the
+    one that is written out least comes first, and the others follow from it.
+    """
+    if term.kind != PRODUCT:
+        return
+    seen = {1.0}
+    for flat in flattenings(term):
+        if flat.number not in seen:
+            seen.add(flat.number)
+            yield flat.number, product(list(zip(flat.children, flat.powers, strict=True)))
 
 
 def _may_be_an_attr(number: float) -> bool:

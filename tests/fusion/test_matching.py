@@ -106,6 +106,22 @@ def test_a_norm_of_torch_in_compute_is_found() -> None:
     assert call.attrs == pytest.approx({"eps": 3e-4})
 
 
+def test_a_number_minus_a_tensor_is_found() -> None:
+    spec = spec_of(
+        "op: Blend\ninputs:\n  g: {dtype: [float32]}\n  a: {dtype: g}\n  b: {dtype: g}\n"
+        'outputs:\n  y: {dtype: g, shape: "broadcast(g, a, b)"}\n'
+        "compute: y = g * a + (1 - g) * b\n"
+    )
+    for formula in (
+        lambda g, a, b: g * a + (1 - g) * b,
+        lambda g, a, b: b * torch.sub(1, g) + a * g,
+    ):
+        report = fused(Lambda(formula), (X, Y, ROW), spec).report
+        assert [c.inputs for c in report.fused] == [
+            {"g": "inputs_0", "a": "inputs_1", "b": "inputs_2"}
+        ], str(report)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_casts_on_the_way_belong_to_the_op(dtype: Any) -> None:
     def norm(x: Any, w: Any) -> Any:

@@ -182,6 +182,23 @@ CHAINS = [
     (lambda x: with_residual(x, ROW), (4, 6, 8), [2], "y2 = torch.tanh"),
     (rotated, (4, 6), [1], "tolerance: {y: mixed}"),
     (lambda x: turned(x, ROW), (4, 6, 8), [1], 'shape: "broadcast('),
+    # factors inside of nested products
+    (lambda x: 0.5 * x * (1 + torch.erf(x)) - x, (4, 6), [1], "torch.erf(x1)"),
+    (lambda x: F.hardswish(F.rms_norm(x + x, [8])), (4, 8), [1], "F.hardswish"),
+    # calls of pointwise operators and reductions that are no steps of their own kind
+    (lambda x: torch.lerp(F.relu6(x), x, 0.3), (4, 6), [1], "torch.lerp(t1, x1, 0.3)"),
+    (lambda x: F.logsigmoid(x) * torch.sign(x), (4, 6), [1], "F.logsigmoid(x1)"),
+    (lambda x: torch.add(x.exp(), x, alpha=3), (4, 6), [1], "torch.add(t1, x1, alpha=3)"),
+    (lambda x: x.exp().clamp(min=ROW[:6]), (4, 6), [1], "torch.clamp(t1, min=x2)"),
+    (lambda x: torch.where((x > 0) & (x < 2), x, -x), (4, 6), [1], "torch.bitwise_and(t1, t2)"),
+    (
+        lambda x: F.normalize(x, dim=-1) * 2,
+        (4, 8),
+        [1],
+        "torch.norm(x1, p=2, dim=-1, keepdim=True)",
+    ),
+    (lambda x: x / (x.std(-1, keepdim=True) + 1e-6), (4, 8), [1], "unbiased=True"),
+    (lambda x: torch.logsumexp(x * 2, -1).square(), (4, 8), [1], "torch.logsumexp(t1, -1"),
 ]
 
 
