@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msopgen_wrap.fusion.rules import ANY_DTYPE, RULES, Arguments, axes_of, is_number, parts
@@ -27,6 +27,13 @@ _SAME_SHAPE_ONLY = names_in("view reshape _reshape_alias _unsafe_view flatten un
 _SPLITS = names_in("chunk split split_with_sizes tensor_split unsafe_chunk unsafe_split")
 _CASTS = names_in("_to_copy to type_as float half bfloat16")
 _FILLED = names_in("full full_like zeros zeros_like ones ones_like scalar_tensor")
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "ge": operator.ge,
+    "gt": operator.gt,
+    "le": operator.le,
+    "lt": operator.lt,
+}
 _AXES = names_in("dim dims dim0 dim1 axis")
 
 
@@ -172,7 +179,7 @@ class Converter:
             return [
                 call(f"{name}.{i}", tuple(children), tuple(parameters)) for i in range(len(a.fake))
             ]
-        return call(name, tuple(children), tuple(parameters))
+        return _folded(name, children) or call(name, tuple(children), tuple(parameters))
 
     def _inlined(self, module: Any, node: Any) -> Any:
         inner: dict[Any, Any] = {}
@@ -191,6 +198,17 @@ class Converter:
             else:
                 converter.convert(step)
         return leaf()
+
+
+def _folded(name: str, children: list[Term]) -> Term | None:
+    """Return what a call on numbers gives: PyTorch's decompositions choose branches by them."""
+    bare = [child.bare() for child in children]
+    if name == "where" and len(bare) == 3 and bare[0].kind == CONST:
+        return alias(children[1 if bare[0].number else 2])
+    function = _OF_NUMBERS.get(name)
+    if function is None or not bare or any(term.kind != CONST for term in bare):
+        return None
+    return constant(float(function(*(term.number for term in bare))))
 
 
 def _is_term(value: Any) -> bool:

@@ -79,6 +79,16 @@ def _mul(a: Arguments) -> Term:
     return product([(a.term("self"), 1.0), (a.term("other"), 1.0)])
 
 
+def _lerp(a: Arguments) -> Term:
+    start, end, weight = a.term("self"), a.term("end"), a.term("weight")
+    if weight.bare().kind == CONST:
+        share = weight.bare().number
+        return total([(1 - share, start), (share, end)])
+    return total(
+        [(1.0, start), (1.0, product([(total([(1.0, end), (-1.0, start)]), 1.0), (weight, 1.0)]))]
+    )
+
+
 def _addc(exponent: float) -> Rule:
     def rule(a: Arguments) -> Term:
         second = product([(a.term("tensor1"), 1.0), (a.term("tensor2"), exponent)])
@@ -196,6 +206,7 @@ RULES: dict[str, Rule] = {
     "sqrt": _power(0.5),
     "rsqrt": _power(-0.5),
     "reciprocal": _power(-1.0),
+    "lerp": _lerp,
     "addcmul": _addc(1.0),
     "addcdiv": _addc(-1.0),
     "sigmoid": lambda a: _sigmoid_of(a.term("self")),

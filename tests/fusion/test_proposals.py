@@ -187,6 +187,7 @@ CHAINS = [
     (lambda x: F.hardswish(F.rms_norm(x + x, [8])), (4, 8), [1], "F.hardswish"),
     # calls of pointwise operators and reductions that are no steps of their own kind
     (lambda x: torch.lerp(F.relu6(x), x, 0.3), (4, 6), [1], "torch.lerp(t1, x1, 0.3)"),
+    (lambda x: torch.lerp(1 - x, ROW[:6], 0.7) * 2, (4, 6), [1], "torch.lerp(t1, x2, 0.7)"),
     (lambda x: F.logsigmoid(x) * torch.sign(x), (4, 6), [1], "F.logsigmoid(x1)"),
     (lambda x: torch.add(x.exp(), x, alpha=3), (4, 6), [1], "torch.add(t1, x1, alpha=3)"),
     (lambda x: x.exp().clamp(min=ROW[:6]), (4, 6), [1], "torch.clamp(t1, min=x2)"),
