@@ -144,6 +144,8 @@ class Chain:
             if shape == (*first[:-1], 1):
                 return "[*x1[:-1], 1]"
             return "[*x1[:-1]]" if shape == first[:-1] else None
+        if not shape:
+            return "[]"
         if len(shape) == len(first) and all(n in (f, 1) for n, f in zip(shape, first, strict=True)):
             return _listed(first, shape, range(len(first)))
         # Axes are gone; which ones has to be certain.

@@ -30,6 +30,8 @@ from msopgen_wrap.torch_import import torch
 MAX_STEPS = 24
 MAX_INPUTS = 8
 MAX_RESULTS = 3
+# How many times the bytes of the known ops inside of it a chain has to save to take their place.
+WIDER = 1.25
 
 
 @dataclass
@@ -83,38 +85,77 @@ def survey(graph: Any, specs: Sequence[OpSpec]) -> Survey:
     """
     without_writes(graph)
     covered = Finder(graph).sites(specs, saving=True)
-    taken = {node for site in covered for node in site.region.nodes}
+    ledger = _Ledger(graph, {spec.op for spec in specs})
+    taken: set[Any] = set()
+    for chain, parts in _wider_chains(graph, covered):
+        if not ledger.add(chain):
+            covered = [site for site in covered if site not in parts]
+            taken.update(chain.nodes)
+    taken |= {node for site in covered for node in site.region.nodes}
     chains, left = _chains(graph, taken)
-    found: dict[str, Proposal] = {}
-    places: dict[str, list[Site]] = {}
-    names: set[str] = {spec.op for spec in specs}
-    refused: dict[str, str] = {}
     for chain in chains:
-        # Constants as attrs come first: chains with others are the same op then.
+        objection_ = ledger.add(chain)
+        if objection_:
+            left.append(f"{place_of(chain.root)}: {objection_}")
+    return Survey(covered, sorted(ledger.found.values(), key=lambda p: -p.saved), left)
+
+
+class _Ledger:
+    """The ops that were made of chains, by the bodies of their specs.
+
+    Args:
+        graph: the model's.
+        names: of ops that exist.
+    """
+
+    def __init__(self, graph: Any, names: set[str]) -> None:
+        self.graph = graph
+        self.names = set(names)
+        self.found: dict[str, Proposal] = {}
+        self.places: dict[str, list[Site]] = {}
+        self.refused: dict[str, str] = {}
+
+    def add(self, chain: Chain) -> str:
+        """Make an op of a chain, or add it to the op of an equal one; return why neither is done.
+
+        An empty text also stands for a chain whose refusal was given before.
+        """
         outcome = ""
+        # Constants as attrs come first: chains with others are the same op then.
         for attrs in (True, False):
             body = spec_text(chain, "Op", attrs=attrs, defaults=not attrs)
-            if body in found:
-                if _stands_at(chain, places[body]):
-                    _add(found[body], chain)
-                    outcome = ""
-                    break
+            if body in self.found:
+                if _stands_at(chain, self.places[body]):
+                    _add(self.found[body], chain)
+                    return ""
                 continue
-            if body in refused:
+            if body in self.refused:
                 continue
-            text = spec_text(chain, _free_name(chain.name(), names), attrs=attrs)
-            checked = _checked(text, graph, chain)
+            text = spec_text(chain, _free_name(chain.name(), self.names), attrs=attrs)
+            checked = _checked(text, self.graph, chain)
             if not isinstance(checked, str):
-                spec, places[body] = checked
-                names.add(spec.op)
-                found[body] = Proposal(spec, text, [], 0, 0)
-                _add(found[body], chain)
-                outcome = ""
-                break
-            refused[body] = outcome = checked
-        if outcome:
-            left.append(f"{place_of(chain.root)}: {outcome}")
-    return Survey(covered, sorted(found.values(), key=lambda p: -p.saved), left)
+                spec, self.places[body] = checked
+                self.names.add(spec.op)
+                self.found[body] = Proposal(spec, text, [], 0, 0)
+                _add(self.found[body], chain)
+                return ""
+            self.refused[body] = outcome = checked
+        return outcome
+
+
+def _wider_chains(graph: Any, covered: Sequence[Site]) -> list[tuple[Chain, list[Site]]]:
+    """Return chains that save clearly more than the known ops inside of them, with these places."""
+    if not covered:
+        return []
+    found = []
+    for chain in _chains(graph, set())[0]:
+        nodes = set(chain.nodes)
+        parts = [site for site in covered if not nodes.isdisjoint(site.region.nodes)]
+        whole = all(nodes.issuperset(site.region.nodes) for site in parts)
+        known = sum(site.before - site.after for site in parts)
+        if parts and whole and chain.before - chain.after > WIDER * known:
+            found.append((chain, parts))
+    return found
 
 
 def _stands_at(chain: Chain, sites: Sequence[Site]) -> bool:

@@ -143,6 +143,25 @@ def test_known_ops_come_first() -> None:
     assert [s.spec.op for s in found.covered] == ["FusedAddRelu"] and not found.proposals
 
 
+def test_a_chain_that_saves_clearly_more_takes_the_place_of_known_ops() -> None:
+    def wider(x: Any, y: Any) -> Any:
+        return torch.tanh(torch.relu(x + y) * 3.5 + y).exp()
+
+    graph = traced_model(Lambda(wider), (X, X + 1), {}).graph
+    found = survey(graph, library("elementwise/fused_add_relu"))
+    assert not found.covered and not found.left
+    (proposal,) = found.proposals
+    assert "torch.relu" in proposal.text and "torch.exp" in proposal.text
+
+    def split(x: Any, y: Any) -> Any:  # the chain has no kernel without its product
+        return torch.tanh(torch.relu(x + y) @ torch.eye(8)).exp()
+
+    found = survey(
+        traced_model(Lambda(split), (X, X + 1), {}).graph, library("elementwise/fused_add_relu")
+    )
+    assert [s.spec.op for s in found.covered] == ["FusedAddRelu"] and len(found.proposals) == 1
+
+
 def over_channels(x: Any) -> Any:
     centred = x - x.mean(1, keepdim=True)
     return centred * torch.rsqrt(centred.square().mean(1, keepdim=True) + 1e-5)
@@ -182,6 +201,7 @@ CHAINS = [
     (lambda x: with_residual(x, ROW), (4, 6, 8), [2], "y2 = torch.tanh"),
     (rotated, (4, 6), [1], "tolerance: {y: mixed}"),
     (lambda x: turned(x, ROW), (4, 6, 8), [1], 'shape: "broadcast('),
+    (lambda x: (x - 1).square().mean(), (4, 6, 8), [1], 'shape: "[]"'),
     # factors inside of nested products
     (lambda x: 0.5 * x * (1 + torch.erf(x)) - x, (4, 6), [1], "torch.erf(x1)"),
     (lambda x: F.hardswish(F.rms_norm(x + x, [8])), (4, 8), [1], "F.hardswish"),
@@ -251,7 +271,6 @@ STAYS = [
     lambda x: torch.dropout(x * 2, 0.5, True),
     lambda x: x.add_(1) * 2,
     lambda x: (x * 2).t() if x.dim() == 2 else (x * 2).transpose(0, 1),
-    lambda x: torch.exp(x.mean()),
     lambda x: (x.double() * 2).sin(),
 ]
 
