@@ -47,12 +47,17 @@ def call_text(node: Any, given: dict[str, Any], text: dict[str, str]) -> str | N
         if argument.name in _NOT_WRITTEN or is_default(node, argument.name, value):
             continue
         if isinstance(value, float) and not math.isfinite(value):
-            words.append(_keyword(argument, f'float("{value}")'))
+            words.append(_keyword(argument, number_text(value)))
         elif isinstance(value, (Node, bool, int, float, str)):
             words.append(_keyword(argument, text[argument.name]))
         else:
             return None
     return f"{function}({', '.join(words)})"
+
+
+def number_text(value: float) -> str:
+    """Return a number as it stands in a formula."""
+    return repr(value) if math.isfinite(value) else f'float("{value}")'
 
 
 def _keyword(argument: Any, value: str) -> str:

@@ -6,7 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.fusion.chain_calls import WRITERS, Writer, call_text, has_kernel, is_default
+from msopgen_wrap.fusion.chain_calls import (
+    WRITERS,
+    Writer,
+    call_text,
+    has_kernel,
+    is_default,
+    number_text,
+)
 from msopgen_wrap.fusion.chains import FLOATS, REDUCED, Chain, reduced_axes
 from msopgen_wrap.fusion.conversion import bound_arguments, packet_name
 from msopgen_wrap.fusion.regions import is_view
@@ -111,7 +118,7 @@ def spec_text(chain: Chain, op: str, *, attrs: bool = False, defaults: bool = Tr
         floats = [name for n, name in results.items() if n.meta["val"].is_floating_point()]
         rows.append(f"tolerance: {{{', '.join(f'{name}: mixed' for name in floats)}}}")
     formula = ["compute: |"]
-    texts: dict[Any, str] = dict(names)
+    texts = {**names, **{node: number_text(v) for node, v in chain.constants.items()}}
     for i, node in enumerate(chain.nodes):
         text = _line(node, texts, numbers)
         assert text is not None
@@ -164,12 +171,15 @@ def _line(node: Any, names: dict[Any, str], numbers: Numbers) -> str | None:
         return f"torch.{name}({text['self']}, {text['other']})"
     if name in REDUCED:
         axes = reduced_axes(node)
-        if given.get("dtype") is not None or not axes:
+        if not axes or not (given.get("dtype") is None or given["dtype"].is_floating_point):
             return None
         where = str(axes[0] if len(axes) == 1 else axes)
+        operand = text["self"]
+        if given.get("dtype") not in (None, node.all_input_nodes[0].meta["val"].dtype):
+            operand = f"{operand}.to({given['dtype']})"
         if name in ("softmax", "log_softmax"):
-            return f"torch.{name}({text['self']}, {where})"
-        return f"torch.{name}({text['self']}, {where}, keepdim={bool(given.get('keepdim'))})"
+            return f"torch.{name}({operand}, {where})"
+        return f"torch.{name}({operand}, {where}, keepdim={bool(given.get('keepdim'))})"
     if name in _FUNCTIONAL:
         further = [f"{k}={v}" for k, v in text.items() if k not in ("self",) and k in _SAFE]
         if any(k not in ("self", *_SAFE) and not is_default(node, k, v) for k, v in given.items()):
@@ -224,7 +234,7 @@ def _masked_text(node: Any, given: dict[str, Any], text: dict[str, str]) -> str 
     value = given.get("value")
     if isinstance(value, Node) or not isinstance(value, (int, float)):
         return None
-    number = text["value"] if math.isfinite(value) else f'float("{value}")'
+    number = text["value"] if math.isfinite(value) else number_text(value)
     return f"torch.masked_fill({text['self']}, {text['mask']}, {number})"
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.fusion.conversion import bound_arguments, packet_name
@@ -30,6 +30,8 @@ class Chain:
         results: the nodes that are used afterwards; the first is the last step.
         nodes: in order.
         inputs: nodes that are read.
+        constants: nodes that are read and have the same value at each call, with their elements'
+            value: numbers in the formula.
         before, after: GM bytes node by node, and of one op.
     """
 
@@ -38,6 +40,7 @@ class Chain:
     inputs: tuple[Any, ...]
     before: int
     after: int
+    constants: Mapping[Any, float] = field(default_factory=dict)
 
     @property
     def root(self) -> Any:

@@ -29,7 +29,7 @@ from msopgen_wrap.fusion.regions import (
     written_storages,
 )
 from msopgen_wrap.fusion.shared_inputs import with_one_tensor
-from msopgen_wrap.fusion.terms import CALL, PRODUCT, SUM, Term, size
+from msopgen_wrap.fusion.terms import CALL, CONST, PRODUCT, SUM, Term, size
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
@@ -133,6 +133,14 @@ class Finder:
                     found.append(site)
         found.sort(key=lambda s: self.order[s.anchor])
         return found
+
+    def constants(self) -> dict[Any, float]:
+        """Return the nodes whose elements all have one value that no input changes, with it."""
+        return {
+            node: self._at(node).bare().number
+            for node in self.values
+            if self._at(node).bare().kind == CONST and node.meta["val"].is_floating_point()
+        }
 
     def _at(self, node: Any) -> Term:
         term: Term = self.terms[node]

@@ -112,6 +112,7 @@ def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> M
     spec = program.call_spec.out_spec
     _without_assertions(program.graph_module)
     refuse_sparse(program.graph_module.graph)
+    _without_batched_values(program.graph_module.graph)
     return ModelGraph(program.graph_module, sources, dict(program.constants), spec)
 
 
@@ -121,6 +122,17 @@ def _without_assertions(module: Any) -> None:
         if node.target is torch.ops.aten._assert_tensor_metadata.default:
             module.graph.erase_node(node)
     module.recompile()
+
+
+def _without_batched_values(graph: Any) -> None:
+    """Forget the values of steps inside of ``torch.vmap``: no shape names their further axis."""
+    for node in graph.nodes:
+        leaves = torch.utils._pytree.tree_leaves(node.meta.get("val"))
+        if any(
+            isinstance(v, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(v)
+            for v in leaves
+        ):
+            node.meta["val"] = None
 
 
 def refuse_lazy(model: Any) -> None:

@@ -119,17 +119,21 @@ def _signature(
     region: Region, fakes: Mapping[str, Any], nodes: Mapping[str, Any], outputs: Mapping[str, Any]
 ) -> str:
     """Return a text that regions share when they are the same calls on inputs of the same kind."""
-    names = {node: f"node {i}" for i, node in enumerate(region.nodes)}
+    names = {node: f"node {i}" for i, node in enumerate(_steps(region))}
     names |= {node: f"input {name}" for name, node in nodes.items()}
     rows = [
         f"{n}: {tuple(f.shape)} {tuple(f.stride())} {f.dtype}" for n, f in sorted(fakes.items())
     ]
-    for node in region.nodes:
+    for node in _steps(region):
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda n: names[n])
         rows.append(f"{node.target} {args!r} {kwargs!r}")
     rows += [f"{name} = {names[node]}" for name, node in outputs.items()]
     rows += [f"{name} is {names[node]}" for name, node in nodes.items()]
     return "\n".join(rows)
+
+
+def _steps(region: Region) -> tuple[Any, ...]:
+    return (*region.constants, *region.nodes)
 
 
 def _difference(
@@ -148,7 +152,7 @@ def _difference(
             values[name] = own.setdefault(nodes[name], values[name])
         try:
             with torch.no_grad(), DoublePrecision():
-                run_nodes(region.nodes, own)
+                run_nodes(_steps(region), own)
         except Exception:  # these values do not suit the model; others may
             continue
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,8 @@ from msopgen_wrap.torch_import import torch
 MAX_STEPS = 24
 MAX_INPUTS = 8
 MAX_RESULTS = 3
+# Nodes whose elements all have the same value at each call.
+Constants = Mapping[Any, float]
 # How many times the bytes of the known ops inside of it a chain has to save to take their place.
 WIDER = 1.25
 
@@ -84,15 +86,17 @@ def survey(graph: Any, specs: Sequence[OpSpec]) -> Survey:
         specs: the known ops.
     """
     without_writes(graph)
-    covered = Finder(graph).sites(specs, saving=True)
+    finder = Finder(graph)
+    constants = finder.constants()
+    covered = finder.sites(specs, saving=True)
     ledger = _Ledger(graph, {spec.op for spec in specs})
     taken: set[Any] = set()
-    for chain, parts in _wider_chains(graph, covered):
+    for chain, parts in _wider_chains(graph, covered, constants):
         if not ledger.add(chain):
             covered = [site for site in covered if site not in parts]
             taken.update(chain.nodes)
     taken |= {node for site in covered for node in site.region.nodes}
-    chains, left = _chains(graph, taken)
+    chains, left = _chains(graph, taken, constants)
     for chain in chains:
         objection_ = ledger.add(chain)
         if objection_:
@@ -143,12 +147,14 @@ class _Ledger:
         return outcome
 
 
-def _wider_chains(graph: Any, covered: Sequence[Site]) -> list[tuple[Chain, list[Site]]]:
+def _wider_chains(
+    graph: Any, covered: Sequence[Site], constants: Constants
+) -> list[tuple[Chain, list[Site]]]:
     """Return chains that save clearly more than the known ops inside of them, with these places."""
     if not covered:
         return []
     found = []
-    for chain in _chains(graph, set())[0]:
+    for chain in _chains(graph, set(), constants)[0]:
         nodes = set(chain.nodes)
         parts = [site for site in covered if not nodes.isdisjoint(site.region.nodes)]
         whole = all(nodes.issuperset(site.region.nodes) for site in parts)
@@ -215,19 +221,19 @@ def _checked(text: str, graph: Any, chain: Chain) -> tuple[OpSpec, list[Site]] |
     return result.spec, sites
 
 
-def _chains(graph: Any, taken: set[Any]) -> tuple[list[Chain], list[str]]:
+def _chains(graph: Any, taken: set[Any], constants: Constants) -> tuple[list[Chain], list[str]]:
     """Return the chains: steps whose values nothing else reads, but for a few results."""
     written = written_storages(graph)
-    used: set[Any] = set(taken)
+    used: set[Any] = {*taken, *constants}
     found: list[Chain] = []
     left: list[str] = []
     for root in reversed(graph.nodes):
         if root in used or is_view(root) or not _may_join(root, used):
             continue
         members = _cone(root, used)
-        outcome = _chain((root,), members, written)
+        outcome = _chain((root,), members, written, constants)
         if isinstance(outcome, Chain):
-            outcome, members = _with_results(outcome, members, used, written)
+            outcome, members = _with_results(outcome, members, used, written, constants)
         if isinstance(outcome, str):
             if sum(not is_view(n) for n in members) > 1:
                 left.append(f"{place_of(root)}: {outcome}")
@@ -237,11 +243,14 @@ def _chains(graph: Any, taken: set[Any]) -> tuple[list[Chain], list[str]]:
     return found, left
 
 
-def _chain(results: tuple[Any, ...], members: set[Any], written: set[int]) -> Chain | str:
+def _chain(
+    results: tuple[Any, ...], members: set[Any], written: set[int], constants: Constants
+) -> Chain | str:
     """Return the chain of some nodes, or why there is none."""
     graph = results[0].graph
     ordered = [n for n in graph.nodes if n in members]
-    inputs = list(dict.fromkeys(i for n in ordered for i in n.all_input_nodes if i not in members))
+    read = dict.fromkeys(i for n in ordered for i in n.all_input_nodes if i not in members)
+    inputs = [node for node in read if node not in constants]
     region = region_between(list(results), inputs)
     if isinstance(region, str):
         return region
@@ -254,12 +263,13 @@ def _chain(results: tuple[Any, ...], members: set[Any], written: set[int]) -> Ch
             "or write a spec of a part"
         )
     after = bytes_of([n.meta["val"] for n in (*inputs, *results)])
-    chain = Chain(results, region.nodes, tuple(inputs), moved_bytes(region.nodes), after)
+    numbers = {node: constants[node] for node in read if node in constants}
+    chain = Chain(results, tuple(ordered), tuple(inputs), moved_bytes(ordered), after, numbers)
     return chain.objection() or chain
 
 
 def _with_results(
-    chain: Chain, members: set[Any], used: set[Any], written: set[int]
+    chain: Chain, members: set[Any], used: set[Any], written: set[int], constants: Constants
 ) -> tuple[Chain, set[Any]]:
     """Return the chain with steps before it whose values are read elsewhere as well.
 
@@ -278,7 +288,7 @@ def _with_results(
         results = tuple(
             n for n in (*chain.results, node) if n is chain.root or not set(n.users) <= wider
         )
-        larger = _chain(results, wider, written)
+        larger = _chain(results, wider, written, constants)
         if isinstance(larger, Chain) and _saved(larger) > _saved(chain):
             chain, members = larger, wider
     return chain, members

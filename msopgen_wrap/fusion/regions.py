@@ -31,11 +31,13 @@ class Region:
         nodes: in the order of the graph.
         inputs: the values that are read, distinct.
         outputs: the values that are used afterwards.
+        constants: further steps before the nodes, which read no tensor and stay where they are.
     """
 
     nodes: tuple[Any, ...]
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
+    constants: tuple[Any, ...] = ()
 
 
 def storage_of(value: Any) -> int | None:
@@ -67,6 +69,8 @@ def _may_write(target: Any) -> bool:
 
 def _written_arguments(node: Any) -> Iterable[Any]:
     schema = node.target._schema
+    if packet_name(node.target) == "detach_":  # forgets where a tensor comes from, writes nothing
+        return
     training = packet_name(node.target) == "batch_norm"
     for i, argument in enumerate(schema.arguments):
         value = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
@@ -107,6 +111,7 @@ def region_between(outputs: Sequence[Any], inputs: Sequence[Any]) -> Region | st
     if not nodes:
         return "nothing is computed between inputs and outputs; there is nothing to replace"
     graph = next(iter(nodes)).graph
+    constants = _taken_constants(graph, nodes)
     ordered = tuple(n for n in graph.nodes if n in nodes)
     used = dict.fromkeys(i for n in ordered for i in n.all_input_nodes if i in stops)
     # The call stands where all inputs are known, so nothing before that may read a result.
@@ -119,7 +124,21 @@ def region_between(outputs: Sequence[Any], inputs: Sequence[Any]) -> Region | st
                     f"{place_of(user)} reads a result before all inputs are known; compute the "
                     "inputs before it"
                 )
-    return Region(ordered, tuple(used), tuple(dict.fromkeys(outputs)))
+    return Region(ordered, tuple(used), tuple(dict.fromkeys(outputs)), constants)
+
+
+def _taken_constants(graph: Any, nodes: set[Any]) -> tuple[Any, ...]:
+    """Take out and return steps that read no tensor of the model and are used elsewhere, too."""
+    constant: set[Any] = set()
+    for node in graph.nodes:
+        if node in nodes and all(source in constant for source in node.all_input_nodes):
+            constant.add(node)
+    taken = []
+    for node in reversed(graph.nodes):
+        if node in constant and any(user not in nodes for user in node.users):
+            nodes.discard(node)
+            taken.append(node)
+    return tuple(reversed(taken))
 
 
 def switches_mode(node: Any) -> bool:

@@ -278,3 +278,40 @@ STAYS = [
 @pytest.mark.parametrize("function", STAYS)
 def test_no_op_is_proposed_for(function: Any) -> None:
     assert not proposals(function, X).proposals
+
+
+def masked_scores(x: Any) -> Any:
+    """Attention scores of two layers with one mask of ones, as models make it without a mask."""
+    mask = (1.0 - torch.ones(4, 1, 8)) * -3e38
+    first = torch.softmax(x / 4.0 + mask, -1)
+    return torch.softmax((first @ torch.eye(8)) / 4.0 + mask, -1)
+
+
+def divided(x: Any) -> Any:
+    """A scale that is a tensor of one element, used twice."""
+    scale = torch.full([], 4.0)
+    return torch.softmax((torch.exp(x / scale) @ torch.eye(8)) / scale, -1)
+
+
+def vmapped(x: Any) -> Any:
+    """A mask that is made inside of ``torch.vmap``, as some models do."""
+    rows = torch.arange(6)
+    mask = torch.vmap(lambda i: torch.vmap(lambda j: i >= j)(torch.arange(8)))(rows)
+    return torch.softmax(torch.where(mask, x * 0.3, -1e30), -1)
+
+
+@pytest.mark.parametrize(
+    ("function", "places", "step"),
+    [
+        (masked_scores, [2], "y = torch.softmax(t2, -1)"),
+        (divided, [1, 1], "t1 = x1 / 4.0"),
+        (vmapped, [1], "torch.where(x2, t1, "),
+    ],
+)
+def test_values_that_no_input_changes(function: Any, places: list[int], step: str) -> None:
+    found = proposals(function, X)
+    assert not found.left
+    assert [len(p.places) for p in found.proposals] == places
+    assert all(step in p.text for p in found.proposals)
+    model = fused(Lambda(function), X, *(p.spec for p in found.proposals))
+    assert len(model.report.fused) == sum(places)
