@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
@@ -13,7 +14,12 @@ from msopgen_wrap.fusion.fused_module import (
     described,
     fused_graph,
 )
-from msopgen_wrap.fusion.model_trace import ModelGraph, refuse_sparse
+from msopgen_wrap.fusion.model_trace import (
+    ModelGraph,
+    is_batched,
+    refuse_sparse,
+    without_batched_values,
+)
 from msopgen_wrap.fusion.packages import OpSource, op_source
 from msopgen_wrap.fusion.report import FusionReport
 from msopgen_wrap.graph.tracing import quiet_attempts
@@ -90,11 +96,26 @@ def _traced(module: Any, args: list[Any]) -> Any:
         warnings.catch_warnings(),
         quiet_attempts(),
         torch.fx.traceback.preserve_node_meta(),
+        _as_exporting(),
     ):
         warnings.simplefilter("ignore")
         traced = make_fx(run, tracing_mode="fake", pre_dispatch=True)(*args)
+    if any(is_batched(value) for value in vars(traced).values()):
+        raise ValueError("a value inside of torch.vmap became a constant")
     refuse_sparse(traced.graph)
+    without_batched_values(traced.graph)
     return traced
+
+
+@contextmanager
+def _as_exporting() -> Iterator[None]:
+    """Let PyTorch record the calls that open and close ``torch.vmap``, as it does for export."""
+    before = torch.compiler.is_exporting()
+    torch.compiler._is_exporting_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_exporting_flag = before
 
 
 def fusion_backend(

@@ -112,7 +112,7 @@ def traced_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> M
     spec = program.call_spec.out_spec
     _without_assertions(program.graph_module)
     refuse_sparse(program.graph_module.graph)
-    _without_batched_values(program.graph_module.graph)
+    without_batched_values(program.graph_module.graph)
     return ModelGraph(program.graph_module, sources, dict(program.constants), spec)
 
 
@@ -124,14 +124,16 @@ def _without_assertions(module: Any) -> None:
     module.recompile()
 
 
-def _without_batched_values(graph: Any) -> None:
-    """Forget the values of steps inside of ``torch.vmap``: no shape names their further axis."""
+def is_batched(value: Any) -> bool:
+    """Whether a value is a tensor inside of ``torch.vmap``, with an axis that no shape names."""
+    tensor = isinstance(value, torch.Tensor)
+    return tensor and bool(torch._C._functorch.is_functorch_wrapped_tensor(value))
+
+
+def without_batched_values(graph: Any) -> None:
+    """Forget the values of steps inside of ``torch.vmap``: they stay as they are."""
     for node in graph.nodes:
-        leaves = torch.utils._pytree.tree_leaves(node.meta.get("val"))
-        if any(
-            isinstance(v, torch.Tensor) and torch._C._functorch.is_functorch_wrapped_tensor(v)
-            for v in leaves
-        ):
+        if any(map(is_batched, torch.utils._pytree.tree_leaves(node.meta.get("val")))):
             node.meta["val"] = None
 
 

@@ -47,6 +47,19 @@ def test_sizes_that_vary_get_graphs_of_their_own() -> None:
     assert [len(r.fused) for r in made.reports] == [1, 1, 1]
 
 
+def test_a_mask_made_by_vmap_stays_and_the_op_behind_it_is_called() -> None:
+    def attention(x: Any, y: Any) -> Any:
+        causal = torch.vmap(lambda i: torch.vmap(lambda j: i >= j)(torch.arange(5)))
+        masked = torch.where(causal(torch.arange(5)), x, -1e30)
+        return torch.relu(torch.softmax(masked, -1) + y)
+
+    made = backend([*RESNET, *library("norm/softmax")])
+    x, y = torch.randn(2, 5, 5), torch.randn(2, 5, 5)
+    compiled = torch.compile(Lambda(attention), backend=made)
+    torch.testing.assert_close(compiled(x, y), attention(x, y))
+    assert [len(r.fused) for r in made.reports] == [2]
+
+
 def test_buffers_are_updated_once() -> None:
     model = ResNetBlock().train()
     compiled = torch.compile(model, backend=backend(RESNET))
