@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -140,7 +141,9 @@ def _input_text(chain: Chain, node: Any, first: Any, own: str) -> str:
             n.meta["val"].dtype.is_floating_point and n.meta["val"].dtype != fake.dtype
             for n in (*chain.inputs, *chain.results)
         )
-        listed = own if casts or mixed else ", ".join(FLOATS)
+        largest = max(_finite_numbers(chain), default=0.0)
+        others = [name for name in FLOATS if largest <= torch.finfo(getattr(torch, name)).max]
+        listed = own if casts or mixed or own not in others else ", ".join(others)
         rank = "[1, 8]" if chain.any_rank else str(fake.dim())
         return f"dtype: [{listed}]" + (f", rank: {rank}" if chain.reduces else "")
     text = f"dtype: {'x1' if dtype == own else dtype}"
@@ -148,6 +151,14 @@ def _input_text(chain: Chain, node: Any, first: Any, own: str) -> str:
         shape = chain.input_shape(node)
         text += f", shape: {shape}" if shape == "like x1" else f', shape: "{shape}"'
     return text
+
+
+def _finite_numbers(chain: Chain) -> Iterator[float]:
+    """Yield the magnitudes of the constants of a chain."""
+    given = [(node.args, node.kwargs) for node in chain.nodes]
+    for value in (*torch.utils._pytree.tree_leaves(given), *chain.constants.values()):
+        if isinstance(value, (int, float)) and math.isfinite(value):
+            yield abs(float(value))
 
 
 def _doc(chain: Chain) -> str:

@@ -202,6 +202,9 @@ CHAINS = [
     (rotated, (4, 6), [1], "tolerance: {y: mixed}"),
     (lambda x: turned(x, ROW), (4, 6, 8), [1], 'shape: "broadcast('),
     (lambda x: (x - 1).square().mean(), (4, 6, 8), [1], 'shape: "[]"'),
+    # a number that 16 bits cannot hold
+    (lambda x: (x + 3).masked_fill(x > 0, -1e30), (4, 6), [1], "dtype: [bfloat16, float32]"),
+    (lambda x: (x + 3).masked_fill(x > 0, -3.4e38), (4, 6), [1], "dtype: [float32]"),
     # factors inside of nested products
     (lambda x: 0.5 * x * (1 + torch.erf(x)) - x, (4, 6), [1], "torch.erf(x1)"),
     (lambda x: F.hardswish(F.rms_norm(x + x, [8])), (4, 8), [1], "F.hardswish"),
