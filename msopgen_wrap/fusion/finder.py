@@ -11,6 +11,14 @@ from msopgen_wrap.fusion.attr_values import attr_choices
 from msopgen_wrap.fusion.call_shapes import output_bytes, result_shapes
 from msopgen_wrap.fusion.conversion import Converter
 from msopgen_wrap.fusion.matching import Match, Matcher
+from msopgen_wrap.fusion.mismatches import (
+    dtype_reason,
+    head,
+    rounding_reason,
+    shapes_text,
+    shown,
+    weight,
+)
 from msopgen_wrap.fusion.numeric_proof import difference
 from msopgen_wrap.fusion.patterns import (
     Pattern,
@@ -29,7 +37,7 @@ from msopgen_wrap.fusion.regions import (
     written_storages,
 )
 from msopgen_wrap.fusion.shared_inputs import with_one_tensor
-from msopgen_wrap.fusion.terms import CALL, CONST, PRODUCT, SUM, Term, size
+from msopgen_wrap.fusion.terms import CALL, CONST, Term, size
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
@@ -160,7 +168,7 @@ class Finder:
                 if isinstance(outcome, Site):
                     best = outcome if best is None or _saving(best) < _saving(outcome) else best
                     break
-                reason = reason if _weight(reason) > _weight(outcome) else outcome
+                reason = reason if weight(reason) > weight(outcome) else outcome
         if best is not None:
             return best
         self._note(pattern, root, node, matcher, reason, count > 0)
@@ -179,8 +187,8 @@ class Finder:
             if matcher.agreed < 2:
                 return  # one operator of the formula that is also in the op says nothing
             at = place_of(found.value) if found.value is not None else "a step"
-            reason = f"{_shown(wanted, loose=True)} expected, {at} is {_shown(found)}"
-            if _head(wanted) == _head(found):
+            reason = f"{shown(wanted, loose=True)} expected, {at} is {shown(found)}"
+            if head(wanted) == head(found):
                 reason = (
                     f"{at} has the same operator, but not on values that the op could read; see "
                     "what its operands are made of"
@@ -221,7 +229,7 @@ class Finder:
             exact = traced(spec, pattern.variant, attrs, shapes, dtypes)
             if exact is None or root not in exact.outputs:
                 reason = (
-                    f"compute does not take these shapes ({_shapes_text(shapes)}); widen the shape "
+                    f"compute does not take these shapes ({shapes_text(shapes)}); widen the shape "
                     "rules of the spec"
                 )
                 continue
@@ -249,10 +257,10 @@ class Finder:
             if fake is not None and not param.min_rank <= fake.dim() <= param.max_rank:
                 return f"'{param.name}' has rank {fake.dim()}"
         for name, node in outputs.items():
-            reason = _dtype_reason(spec, fakes, name, node.meta["val"])
+            reason = dtype_reason(spec, fakes, name, node.meta["val"])
             if reason:
                 return reason
-        return _rounding_reason(region, fakes)
+        return rounding_reason(region, fakes)
 
     def _proved(
         self, exact: Pattern, root: str, node: Any, match: Match, inputs: dict[str, Any]
@@ -341,82 +349,3 @@ def _same_head(pattern: Term, term: Term) -> bool:
     if one.kind == "leaf" or one.kind != other.kind:
         return False
     return one.kind != CALL or one.op == other.op
-
-
-def _weight(reason: str) -> int:
-    """Return how near to a match a reason is: proofs come last."""
-    order = ("constants or axes", "dtype", "used elsewhere", "in place", "is not the same")
-    return max((i + 1 for i, text in enumerate(order) if text in reason), default=0)
-
-
-def _head(term: Term) -> tuple[Any, ...]:
-    """Return what two terms have in common that differ in their operands only."""
-    bare = term.bare()
-    return (bare.kind, bare.op, len(bare.children), sorted(bare.powers))
-
-
-def _shown(term: Term, *, loose: bool = False) -> str:
-    """Return what a term is, in one word or two; ``loose``: its numbers may stand for others."""
-    bare = term.bare()
-    if bare.kind == "leaf":
-        return f"input '{bare.op}'" if bare.op else "a value of another kind"
-    if bare.kind == "const":
-        return f"{bare.number:g}"
-    if bare.kind in (SUM, PRODUCT):
-        return _operands_text(bare, loose)
-    return bare.op
-
-
-def _operands_text(term: Term, loose: bool) -> str:
-    """Return a sum or product with its numbers: ``a sum of 2 values (1, -1) and 3``.
-
-    In a pattern a number that no one writes stands for an attr or a size: any would do.
-    """
-    count = len(term.children)
-    text = f"a {term.kind} of {count} value{'s' if count > 1 else ''}"
-    if any(p != 1 for p in term.powers):
-        numbers = ", ".join(f"{p:g}" for p in term.powers)
-        text += f" with {'factors' if term.kind == SUM else 'exponents'} {numbers}"
-    if term.number == (0 if term.kind == SUM else 1):
-        return text
-    written = not loose or float(2 * term.number).is_integer()
-    return f"{text} and {term.number:g}" if written else f"{text} and a number"
-
-
-def _shapes_text(shapes: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {list(shape)}" for name, shape in shapes.items())
-
-
-def _dtype_reason(spec: OpSpec, fakes: dict[str, Any], name: str, result: Any) -> str:
-    given = {n: str(f.dtype).removeprefix("torch.") for n, f in fakes.items()}
-    wanted = str(result.dtype).removeprefix("torch.")
-    for i in range(spec.combos):
-        if all(spec.param(n).dtypes[i] == d for n, d in given.items()):
-            out = next(p for p in spec.outputs if p.name == name)
-            if out.dtypes[i] == wanted:
-                return ""
-    text = ", ".join(f"{n} {d}" for n, d in given.items())
-    return f"the op has no dtypes {text} -> {name} {wanted}; add them to its spec"
-
-
-_WIDTH = {torch.bfloat16: 1, torch.float16: 1, torch.float32: 2, torch.float64: 3}
-
-
-def _rounding_reason(region: Region, fakes: dict[str, Any]) -> str:
-    """Return where the model rounds to a dtype that is narrower than what the op is given."""
-    ends = [*fakes.values(), *(n.meta["val"] for n in region.outputs)]
-    widths = [_WIDTH[f.dtype] for f in ends if f.dtype in _WIDTH]
-    if not widths:
-        return ""
-    for node in region.nodes:
-        value = node.meta.get("val")
-        if isinstance(value, torch.Tensor) and value.dtype in _WIDTH:
-            if _WIDTH[value.dtype] < min(widths):
-                dtype = str(value.dtype).removeprefix("torch.")
-                return (
-                    f"{place_of(node)} rounds to {dtype} on the way; leave the conversion out, or "
-                    "write it in the spec"
-                )
-            if value.dtype is torch.float64:
-                return f"{place_of(node)} calculates in float64; use float32, which kernels have"
-    return ""
