@@ -49,7 +49,7 @@ def command(target: str, folder: Path | None, specs: tuple[Path, ...], as_json: 
     known, _ = searched(op_source(list(specs) or None, None).specs)
     graph = traced_model(model, inputs, named).graph
     found = survey(graph, known)
-    foldable = _foldable(model)
+    foldable = _foldable(model, (inputs, named))
     if not found.proposals and not found.covered and not foldable:
         raise OpgenError(
             Diagnostic(
@@ -74,13 +74,13 @@ def _nothing_moved(graph: Any) -> str:
     return "no two pointwise steps or reductions follow one another"
 
 
-def _foldable(model: Any) -> list[str]:
-    """Return which batch norms could be part of convolutions; none where that cannot be told."""
-    from msopgen_wrap.fusion.batch_norm import fold_batch_norms
+def _foldable(model: Any, example: tuple[tuple[Any, ...], dict[str, Any]]) -> list[str]:
+    """Return which batch norms could be part of convolutions; none in training."""
+    from msopgen_wrap.fusion.batch_norm import folding_of
 
     try:
-        _, done, _ = fold_batch_norms(model)
-    except OpgenError:  # in training, or calls that torch.fx cannot follow
+        done = folding_of(model, example).done
+    except OpgenError:
         return []
     return [
         f"batch norm {norm.norm} can be a part of convolution {norm.convolution}"

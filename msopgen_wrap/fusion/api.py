@@ -80,7 +80,8 @@ def fuse(
         )
     refuse_lazy(model)
     source = op_source(specs, ops)
-    fused = FusedModule(model, source, folding_of(model) if fold else None)
-    graph = fused.graph_for(tuple(example_inputs), dict(example_kwargs or {}))
+    example = (tuple(example_inputs), dict(example_kwargs or {}))
+    fused = FusedModule(model, source, folding_of(model, example) if fold else None)
+    graph = fused.graph_for(*example)
     fused.__dict__["report"] = graph.report
     return fused

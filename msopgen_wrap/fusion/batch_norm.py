@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.fusion.norm_calls import NORMS, NormCall, norm_calls
 from msopgen_wrap.torch_import import torch
 
 nn = torch.nn
@@ -42,27 +43,15 @@ class Folding:
     left: list[str]
 
 
-_ACTIVATIONS = {
-    nn.ReLU: "relu",
-    nn.SiLU: "silu",
-    nn.GELU: "gelu",
-    nn.Hardswish: "hardswish",
-    nn.LeakyReLU: "leaky_relu",
-    torch.relu: "relu",
-    nn.functional.relu: "relu",
-    nn.functional.silu: "silu",
-    nn.functional.gelu: "gelu",
-}
-_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
-_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
-
-
-def folding_of(model: Any) -> Folding:
+def folding_of(model: Any, example: tuple[tuple[Any, ...], dict[str, Any]]) -> Folding:
     """Return what ``fold_batch_norms`` gives as one value; it raises the same errors.
 
     Where nothing can be folded, the model is the one that was given, not a copy.
+
+    Args:
+        example: positional and keyword arguments of a call.
     """
-    folded, done, left = fold_batch_norms(model)
+    folded, done, left = _folded(model, example)
     return Folding(folded if done else model, done, left)
 
 
@@ -78,7 +67,7 @@ def refuse_training() -> None:
     )
 
 
-def fold_batch_norms(model: Any) -> tuple[Any, list[FoldedNorm], list[str]]:
+def fold_batch_norms(model: Any, inputs: Any = None) -> tuple[Any, list[FoldedNorm], list[str]]:
     """Return a copy of a model with batch norms folded into the convolutions before them.
 
     ``w' = w * gamma / sqrt(var + eps)`` and the bias likewise, as ``torch.nn.utils.fusion`` does:
@@ -87,6 +76,8 @@ def fold_batch_norms(model: Any) -> tuple[Any, list[FoldedNorm], list[str]]:
 
     Args:
         model: in evaluation.
+        inputs: example inputs of the model, a tuple for several: they help to follow the calls of
+            models that ``torch.fx`` cannot follow without values.
 
     Returns:
         The copy, what was folded, and per pair that was not why.
@@ -95,74 +86,51 @@ def fold_batch_norms(model: Any) -> tuple[Any, list[FoldedNorm], list[str]]:
         OpgenError: OPG749 when the model is in training: the norm takes the statistics of the batch
             then, which no weights can stand for. OPG740 when its calls cannot be followed.
     """
-    if any(m.training for m in model.modules() if isinstance(m, _NORMS)):
+    if inputs is None:
+        return _folded(model, None)
+    return _folded(model, (inputs if isinstance(inputs, tuple) else (inputs,), {}))
+
+
+def _folded(
+    model: Any, example: tuple[tuple[Any, ...], dict[str, Any]] | None
+) -> tuple[Any, list[FoldedNorm], list[str]]:
+    if any(m.training for m in model.modules() if isinstance(m, NORMS)):
         refuse_training()
     folded = copy.deepcopy(model)
-    try:
-        graph = torch.fx.Tracer().trace(folded)
-    except Exception as error:
-        text = str(error).splitlines() or [type(error).__name__]
-        raise OpgenError(
-            Diagnostic(
-                "OPG740",
-                f"the calls of the model's modules cannot be followed: {text[0]}",
-                why="torch.fx follows them without values",
-                fix="fold the submodules without branches: fold_batch_norms(model.backbone)",
-            )
-        ) from error
-    modules = dict(folded.named_modules(remove_duplicate=False))
     done: list[FoldedNorm] = []
     left: list[str] = []
-    for node in graph.nodes:
-        norm = modules.get(str(node.target)) if node.op == "call_module" else None
-        if not isinstance(norm, _NORMS):
-            continue
-        before = node.args[0] if node.args else None
-        convolution = (
-            modules.get(str(before.target))
-            if isinstance(before, torch.fx.Node) and before.op == "call_module"
-            else None
-        )
-        if not isinstance(convolution, _CONVOLUTIONS):
-            left.append(f"{node.target}: no convolution before it; it stays a step of its own")
-            continue
-        assert isinstance(before, torch.fx.Node)
-        reason = _objection(graph, before, node, convolution, norm)
+    for call in norm_calls(folded, example):
+        reason = _objection(folded, call)
         if reason:
-            left.append(f"{node.target}: {reason}")
+            left.append(f"{call.norm}: {reason}")
             continue
-        merged = torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm)
-        _put(folded, str(before.target), merged)
-        _put(folded, str(node.target), nn.Identity())
-        done.append(FoldedNorm(str(before.target), str(node.target), _epilogue(node, modules)))
+        convolution, norm = (folded.get_submodule(p) for p in (call.convolution, call.norm))
+        _put(folded, call.convolution, torch.nn.utils.fusion.fuse_conv_bn_eval(convolution, norm))
+        _put(folded, call.norm, nn.Identity())
+        done.append(FoldedNorm(call.convolution, call.norm, call.epilogue))
     return folded, done, left
 
 
-def _objection(graph: Any, before: Any, node: Any, convolution: Any, norm: Any) -> str:
+def _objection(model: Any, call: NormCall) -> str:
+    if not call.convolution:
+        return "no convolution before it; it stays a step of its own"
+    norm = model.get_submodule(call.norm)
     if norm.running_mean is None or norm.running_var is None:
         return "it keeps no statistics; make it with track_running_stats=True"
-    if len(before.users) > 1:
+    if call.shared:
         return (
-            f"the result of {before.target} is used elsewhere, too; give each use a convolution "
+            f"the result of {call.convolution} is used elsewhere, too; give each use a convolution "
             "of its own"
         )
-    for called, module in ((before, convolution), (node, norm)):
-        if sum(n.op == "call_module" and n.target == called.target for n in graph.nodes) > 1:
-            return f"{called.target} is called more than once; use a copy for each call"
+    if call.repeated:
+        return f"{call.repeated} is called more than once; use a copy for each call"
+    for path in (call.convolution, call.norm):
+        module = model.get_submodule(path)
         if module._forward_hooks or module._forward_pre_hooks:
-            return f"{called.target} has hooks; remove them first"
+            return f"{path} has hooks; remove them first"
     return ""
 
 
 def _put(model: Any, path: str, module: Any) -> None:
     parent, _, name = path.rpartition(".")
     setattr(model.get_submodule(parent), name, module)
-
-
-def _epilogue(node: Any, modules: dict[str, Any]) -> str:
-    if len(node.users) != 1:
-        return ""
-    user = next(iter(node.users))
-    if user.op == "call_module":
-        return _ACTIVATIONS.get(type(modules.get(str(user.target))), "")
-    return _ACTIVATIONS.get(user.target, "") if user.op == "call_function" else ""

@@ -152,6 +152,58 @@ def test_the_activation_behind_a_folded_convolution_is_an_op(
     assert report.epilogues["0"] in str(report)
 
 
+class Unpacked(nn.Module):
+    """Calls that ``torch.fx`` cannot follow without values: a loop over the arguments."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, bias=False)
+        self.stages = nn.ModuleList(
+            nn.Sequential(nn.Conv2d(4, 4, 1), nn.BatchNorm2d(4), nn.ReLU()) for _ in range(2)
+        )
+        self.norm, self.tail = nn.BatchNorm2d(4), nn.BatchNorm2d(4)
+
+    def forward(self, *images: torch.Tensor) -> torch.Tensor:
+        y = torch.zeros(())
+        for image in images:
+            if image.shape[0] > 1:
+                y = nn.functional.silu(self.norm(self.conv(image)))
+        for stage in self.stages:
+            y = stage(y)
+        return self.tail(y)
+
+
+def test_an_example_helps_where_calls_cannot_be_followed_without_values() -> None:
+    model, x = with_statistics(Unpacked()), torch.randn(2, 3, 5, 5)
+    with pytest.raises(OpgenError, match="OPG740") as error:
+        fold_batch_norms(model)
+    assert "fold_batch_norms(model, inputs)" in error.value.diagnostics[0].fix
+    folded, done, left = fold_batch_norms(model, x)
+    assert [(f.convolution, f.norm, f.epilogue) for f in done] == [
+        ("conv", "norm", "silu"),
+        ("stages.0.0", "stages.0.1", "relu"),
+        ("stages.1.0", "stages.1.1", "relu"),
+    ]
+    assert left == ["tail: no convolution before it; it stays a step of its own"]
+    torch.testing.assert_close(folded(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("model", "reason"), STAYS)
+def test_calls_of_the_exported_graph_stay_for_the_same_reasons(
+    model: nn.Module, reason: str
+) -> None:
+    class Hidden(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *xs: torch.Tensor) -> torch.Tensor:
+            return self.model(*[x for x in xs if x.shape[0] > 0])
+
+    _, done, left = fold_batch_norms(Hidden().eval(), torch.randn(1, 2, 3, 3))
+    assert not done and reason in left[0]
+
+
 def test_training_is_refused() -> None:
     with pytest.raises(OpgenError, match="OPG749"):
         fold_batch_norms(ResNetBlock().train())
