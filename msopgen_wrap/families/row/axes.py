@@ -269,6 +269,9 @@ class GraphAxes(Refusals):
                         for n, a in zip(shape, merged[rank - len(shape) :], strict=True)
                     ),
                 )
+        known_axes = [axis for axis in merged if axis is not None]
+        if len(set(known_axes)) < len(known_axes):  # `x[:, None] == x` has a pair for each two
+            raise self.other_axes(node)
         return tuple(merged)
 
     def squeezed_temporaries(self) -> frozenset[str]:
