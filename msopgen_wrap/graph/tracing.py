@@ -78,6 +78,7 @@ class TracedGraph:
         structural: attrs that shaped the graph, with the sample value used.
         dtypes: traced (compute) dtype by input name.
         numbers: attr -> constants that the code compared it with.
+        chosen: the dtype attrs that choose outputs, with their values in the traced combination.
     """
 
     module: GraphModule
@@ -90,6 +91,7 @@ class TracedGraph:
     structural: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, set[float]] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)
 
 
 def trace(
@@ -126,7 +128,8 @@ def fresh_trace(
 ) -> TracedGraph:
     """Return what ``trace`` does of a whole op, as a graph that the caller may change."""
     failure: Exception | None = None
-    attrs = {**sample_attrs(spec), **(samples or {}), **dict(variant.attrs)}
+    closed = {**dict(variant.attrs), **spec.chosen_attrs(combo)}
+    attrs = {**sample_attrs(spec), **(samples or {}), **closed}
     for shapes in candidate_shapes(spec, attrs, rank):
         try:
             with quiet_attempts():
@@ -188,7 +191,7 @@ class _KeptGraphs:
         if self.spec is not spec:
             self.spec, self.graphs = spec, {}
         dtypes = tuple(_COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in spec.inputs)
-        key = (variant, dtypes, repr(samples), rank)
+        key = (variant, dtypes, repr((samples, spec.chosen_attrs(combo))), rank)
         if key not in self.graphs:
             self.graphs[key] = fresh_trace(spec, variant, combo, samples, rank)
         return self.graphs[key]
@@ -248,7 +251,7 @@ def _with_counts(
 ) -> TracedGraph:
     """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
     found: dict[str, Places] = {}
-    known = {**sample_attrs(spec), **dict(variant.attrs)}
+    known = {**sample_attrs(spec), **dict(variant.attrs), **spec.chosen_attrs(combo)}
     for name in count_attrs(spec):
         if name not in traced.structural:
             continue
@@ -302,7 +305,8 @@ def _trace_once(
     tensors = [fake_input(p, shapes[p.name], dtypes[p.name], mode) for p in given]
     if spec.differentiated:
         unite_sizes(spec, dict(zip(names, tensors, strict=True)))
-    fixed, symbols = attr_values(spec, variant, structural, env)
+    chosen = spec.chosen_attrs(combo)
+    fixed, symbols = attr_values(spec, {**dict(variant.attrs), **chosen}, structural, env)
     function = compute_function(spec, env.namespace())
     output_names = [p.name for p in spec.outputs]
     open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)
@@ -373,6 +377,7 @@ def _trace_once(
         variant,
         dtypes=dtypes,
         numbers=env.numbers,
+        chosen=chosen,
     )
 
 

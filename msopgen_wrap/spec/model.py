@@ -188,6 +188,8 @@ class TensorParam:
             None passes None to ``compute``.
         site: of a temporary (``families.parts``), the value of ``compute`` that it holds: a phase
             writes it to the workspace, and later ones read it. None for tensors of the caller.
+        chosen_by: outputs only: the dtype attr whose value is the output's dtype. The op has one
+            combination of dtypes for each of its allowed values.
     """
 
     name: str
@@ -204,6 +206,7 @@ class TensorParam:
     location: Location = field(default_factory=Location, compare=False)
     default: float | int | bool | None = None
     site: Site | None = None
+    chosen_by: str | None = None
 
 
 REQUIRED = object()
@@ -344,6 +347,11 @@ class OpSpec:
     def combos(self) -> int:
         """Number of dtype combinations."""
         return len(self.inputs[0].dtypes) if self.inputs else len(self.outputs[0].dtypes)
+
+    def chosen_attrs(self, combo: int) -> dict[str, str]:
+        """Return the dtype attrs that choose outputs, with their values in a combination."""
+        outputs = (self.whole or self).outputs
+        return {p.chosen_by: p.dtypes[combo] for p in outputs if p.chosen_by is not None}
 
     @property
     def temporaries(self) -> tuple[TensorParam, ...]:
