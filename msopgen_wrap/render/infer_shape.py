@@ -17,6 +17,7 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     OpSpec,
     ParamKind,
@@ -39,6 +40,7 @@ _GETTERS = {
     "float": ("float", "GetFloat"),
     "str": ("char", "GetStr"),
     "list_int": ("gert::TypedContinuousVector<int64_t>", "GetListInt"),
+    "list_float": ("gert::TypedContinuousVector<float>", "GetListFloat"),
 }
 
 
@@ -290,6 +292,14 @@ class _InferShape:
             return f'{builder}.Rank("{expr.tensor}", {_shape(expr.tensor)})'
         if isinstance(expr, DimNumel):
             return f'{builder}.Numel("{expr.tensor}", {_shape(expr.tensor)})'
+        if isinstance(expr, DimScaled):
+            variable = _attr(expr.factor.name)
+            factor = f"*{variable}"
+            if expr.factor.index is not None:
+                data = f"{variable}->GetData(), {variable}->GetSize()"
+                factor = f'{builder}.Factor("{expr.factor.name}", {data}, {expr.factor.index})'
+            up = "true" if expr.up else "false"
+            return f"{builder}.Scaled({self._dim(expr.dim, builder)}, {factor}, {up})"
         left, right = self._dim(expr.left, builder), self._dim(expr.right, builder)
         return f"{builder}.{_CALLS[expr.op]}({left}, {right})"
 

@@ -23,6 +23,7 @@ from msopgen_wrap.run.layouts import (
 from msopgen_wrap.run.op_case import TestCase, case_key, combined_attrs
 from msopgen_wrap.run.shape_search import ShapeSearch, one_input
 from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast
+from msopgen_wrap.spec.sample_values import given_lists
 
 LARGE = 2**24 + 3
 
@@ -133,7 +134,8 @@ def _freeze(shape: Any) -> Any:
 
 
 def _default_attrs(spec: OpSpec) -> dict[str, Any]:
-    return {a.name: _sample_value(a) if a.required else a.default for a in spec.attrs}
+    plain = {a.name: _sample_value(a) if a.required else a.default for a in spec.attrs}
+    return plain | given_lists(spec)
 
 
 def _sample_value(attr: Any) -> Any:

@@ -85,7 +85,20 @@ class DimBinary:
     right: DimExpr
 
 
-DimExpr = DimConst | DimAttr | DimOf | DimRank | DimNumel | DimBinary
+@dataclass(frozen=True)
+class DimScaled:
+    """A dimension times a float attr, rounded down or up; text ``floor(x[2] * scale[0])``.
+
+    The factor is the attr as float32 holds it, which is what CANN passes; the product is taken in
+    double precision.
+    """
+
+    dim: DimExpr
+    factor: DimAttr
+    up: bool = False
+
+
+DimExpr = DimConst | DimAttr | DimOf | DimRank | DimNumel | DimBinary | DimScaled
 
 
 @dataclass(frozen=True)

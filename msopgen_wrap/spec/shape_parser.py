@@ -22,6 +22,7 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     ShapeBroadcast,
     ShapeChoice,
@@ -359,6 +360,42 @@ class _Parser:
             return DimAttr(name, self.axis(node.slice))
         return DimOf(self.tensor(node.value), self.axis(node.slice))
 
+    def scaled(self, node: ast.Call, name: str) -> DimExpr:
+        """Read ``floor(dimension * factor)``, where a float attr is the factor."""
+        product = node.args[0] if len(node.args) == 1 else None
+        if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
+            raise self.refuse(
+                "OPG030",
+                f"{name}() takes a dimension times a float attr",
+                node,
+                fix=f"write '{name}(x[0] * scale)'",
+            )
+        left, right = product.left, product.right
+        if self.factor_name(left) is not None:
+            left, right = right, left
+        attr = self.factor_name(right)
+        if attr is None:
+            floats = [n for n, kind in self.names.attrs.items() if kind in ("float", "list_float")]
+            raise self.refuse(
+                "OPG033",
+                f"no factor of {name}() is a float attr",
+                node,
+                why=f"float attrs: {listed(floats) or 'none'}",
+                fix="a product of integers needs no rounding",
+            )
+        if isinstance(right, ast.Subscript):
+            factor = DimAttr(self.attr(attr, ("list_float",)), self.axis(right.slice))
+        else:
+            factor = DimAttr(self.attr(attr, ("float",)))
+        return DimScaled(self.dim(left), factor, name == "ceil")
+
+    def factor_name(self, node: ast.expr) -> ast.Name | None:
+        """Return the name of the float attr that an expression is, or is an element of."""
+        name = node.value if isinstance(node, ast.Subscript) else node
+        if isinstance(name, ast.Name) and "float" in self.names.attrs.get(name.id, ""):
+            return name
+        return None
+
     def call(self, node: ast.Call, name: str) -> DimExpr:
         self.no_keywords(node)
         if name in ("rank", "numel"):
@@ -374,5 +411,7 @@ class _Parser:
             for other in dims[1:]:
                 result = DimBinary(name, result, other)
             return result
-        hint = suggestion(name, ["rank", "numel", "min", "max"])
+        if name in ("floor", "ceil"):
+            return self.scaled(node, name)
+        hint = suggestion(name, ["rank", "numel", "min", "max", "floor", "ceil"])
         raise self.refuse("OPG031", f"unknown function '{name}' in a dimension", node, fix=hint)

@@ -6,6 +6,8 @@ the same nodes, so ``evaluate`` is the reference for both.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +20,7 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     ShapeBroadcast,
     ShapeChoice,
@@ -211,6 +214,8 @@ def evaluate_dim(
         for dim in _shape_of(expr.tensor, shapes):
             total *= dim
         return total
+    if isinstance(expr, DimScaled):
+        return _scaled(evaluate_dim(expr.dim, shapes, attrs), expr, attrs)
     left = evaluate_dim(expr.left, shapes, attrs)
     right = evaluate_dim(expr.right, shapes, attrs)
     if expr.op in ("//", "%") and right == 0:
@@ -225,6 +230,28 @@ def evaluate_dim(
         "max": lambda: max(left, right),
     }
     return operations[expr.op]()
+
+
+def _scaled(dim: int, expr: DimScaled, attrs: Mapping[str, Any]) -> int:
+    value = attrs[expr.factor.name]
+    if expr.factor.index is not None:
+        try:
+            value = value[expr.factor.index]
+        except IndexError:
+            text = f"attr '{expr.factor.name}' has no element {expr.factor.index}"
+            raise ShapeError(text) from None
+    product = dim * float32(value)
+    if not abs(product) < 2**31:
+        raise ShapeError(f"dimension {dim} times {value} is no size")
+    return math.ceil(product) if expr.up else math.floor(product)
+
+
+def float32(value: float) -> float:
+    """Return the number as float32 holds it, which is what CANN passes for a float attr."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 # ---- queries and text --------------------------------------------------------------------------
@@ -261,6 +288,8 @@ def rule_tensors(rule: ShapeRule) -> tuple[str, ...]:
 def _dim_tensors(expr: DimExpr) -> list[str]:
     if isinstance(expr, DimBinary):
         return _dim_tensors(expr.left) + _dim_tensors(expr.right)
+    if isinstance(expr, DimScaled):
+        return _dim_tensors(expr.dim)
     return [expr.tensor] if isinstance(expr, (DimOf, DimRank, DimNumel)) else []
 
 
@@ -284,6 +313,8 @@ def rule_attrs(rule: ShapeRule) -> tuple[str, ...]:
 def _dim_attrs(expr: DimExpr) -> list[str]:
     if isinstance(expr, DimBinary):
         return _dim_attrs(expr.left) + _dim_attrs(expr.right)
+    if isinstance(expr, DimScaled):
+        return [*_dim_attrs(expr.dim), expr.factor.name]
     return [expr.name] if isinstance(expr, DimAttr) else []
 
 
@@ -336,6 +367,10 @@ def format_dim(expr: DimExpr) -> str:
         return f"rank({expr.tensor})"
     if isinstance(expr, DimNumel):
         return f"numel({expr.tensor})"
+    if isinstance(expr, DimScaled):
+        dim = format_dim(expr.dim)
+        dim = f"({dim})" if isinstance(expr.dim, DimBinary) else dim
+        return f"{'ceil' if expr.up else 'floor'}({dim} * {format_dim(expr.factor)})"
     if expr.op in ("min", "max"):
         return f"{expr.op}({format_dim(expr.left)}, {format_dim(expr.right)})"
     left, right = (

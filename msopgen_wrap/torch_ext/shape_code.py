@@ -14,6 +14,7 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     OpSpec,
     ParamKind,
@@ -102,6 +103,12 @@ class CppShapes(_ShapeCode):
             return f"Rank({self.shape(dim.tensor)})"
         if isinstance(dim, DimNumel):
             return f"Numel({self.shape(dim.tensor)})"
+        if isinstance(dim, DimScaled):
+            function = "ScaledUp" if dim.up else "ScaledDown"
+            factor = dim.factor.name
+            if dim.factor.index is not None:
+                factor = f"Factor({factor}, {dim.factor.index})"
+            return f"{function}({self.dim(dim.dim)}, {factor})"
         left, right = self.dim(dim.left), self.dim(dim.right)
         if dim.op in ("min", "max"):
             return f"std::{dim.op}<int64_t>({left}, {right})"
@@ -173,6 +180,9 @@ class PythonShapes(_ShapeCode):
             return f"len({self.shape(dim.tensor)})"
         if isinstance(dim, DimNumel):
             return f"{self.shape(dim.tensor)}.numel()"
+        if isinstance(dim, DimScaled):
+            index = "" if dim.factor.index is None else f"[{dim.factor.index}]"
+            return f"_checks.scaled({self.dim(dim.dim)}, {dim.factor.name}{index}, up={dim.up})"
         assert isinstance(dim, DimBinary)
         left, right = self.dim(dim.left), self.dim(dim.right)
         if dim.op in ("min", "max"):

@@ -56,6 +56,14 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
         });
     }
     inline Size FloorMod(Size a, Size b) { return a - FloorDiv(a, b) * b; }
+    // A size times a float, rounded.
+    using opgen_binding::Factor;
+    inline Size ScaledDown(Size a, double factor) {
+        return a.known ? Size(opgen_binding::ScaledDown(a.value, factor)) : Size::Unknown();
+    }
+    inline Size ScaledUp(Size a, double factor) {
+        return a.known ? Size(opgen_binding::ScaledUp(a.value, factor)) : Size::Unknown();
+    }
 
     class Sizes {
      public:
