@@ -73,6 +73,7 @@ def base_attrs(spec: OpSpec, traced: Any) -> dict[str, Any]:
     """Return the values of all attrs that a graph was traced with."""
     values: dict[str, Any] = {**sample_attrs(spec), **dict(traced.variant.attrs), **traced.chosen}
     values.update(traced.structural)
+    values.update(traced.orders)
     return values
 
 

@@ -37,6 +37,8 @@ from msopgen_wrap.graph.scans import reverse_scans
 from msopgen_wrap.graph.structural import (
     Places,
     count_places,
+    order_places,
+    other_order,
     count_values,
     restore_count,
     shaping_attrs,
@@ -78,6 +80,7 @@ class TracedGraph:
         structural: attrs that shaped the graph, with the sample value used.
         dtypes: traced (compute) dtype by input name.
         numbers: attr -> constants that the code compared it with.
+        orders: attrs that are the order of a tensor's axes, with the sample value used.
         chosen: the dtype attrs that choose outputs, with their values in the traced combination.
     """
 
@@ -91,6 +94,7 @@ class TracedGraph:
     structural: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, set[float]] = field(default_factory=dict)
+    orders: dict[str, list[int]] = field(default_factory=dict)
     chosen: dict[str, str] = field(default_factory=dict)
 
 
@@ -236,6 +240,7 @@ def _trace_at(
     traced.structural = {name: value for name, value in structural.items() if name in used}
     if any(name in structural for name in counts):
         traced = _with_counts(spec, variant, combo, shapes, traced)
+    _restore_orders(spec, variant, combo, shapes, traced)
     prove_symbols(spec, traced)
     return traced
 
@@ -272,6 +277,28 @@ def _with_counts(
     for name, places in found.items():
         restore_count(traced, name, places)
     return traced
+
+
+def _restore_orders(
+    spec: OpSpec, variant: Variant, combo: int, shapes: dict[str, Any], traced: TracedGraph
+) -> None:
+    """Put attrs back where they are the order of a tensor's axes, and nothing else."""
+    for name, known in list(traced.structural.items()):
+        if spec.attr(name).type != "list_int":
+            continue
+        order = other_order(known)
+        if order is None:
+            continue
+        try:
+            chosen = {**traced.structural, name: order}
+            other = _trace_once(spec, variant, combo, shapes, chosen)
+        except Exception:  # the sample has no such order
+            continue
+        places = order_places(traced, name, other, order)
+        if places:
+            restore_count(traced, name, places)
+            traced.orders[name] = list(known)
+            del traced.structural[name]
 
 
 def _size_diagnostic(spec: OpSpec) -> Diagnostic:

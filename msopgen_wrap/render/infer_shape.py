@@ -24,6 +24,7 @@ from msopgen_wrap.spec.model import (
     ShapeBroadcast,
     ShapeChoice,
     ShapeLike,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
     TensorParam,
@@ -222,6 +223,12 @@ class _InferShape:
                 yield f'{builder}.Broadcast("{name}", {_shape(name)});'
         elif isinstance(rule, ShapeReduce):
             yield from self._reduce(rule, builder)
+        elif isinstance(rule, ShapePermute):
+            axes = _attr(rule.axes)
+            yield (
+                f'{builder}.Permute("{rule.tensor}", {_shape(rule.tensor)}, "{rule.axes}", '
+                f"{axes}->GetData(), {axes}->GetSize());"
+            )
         elif isinstance(rule, ShapeChoice):
             yield f"if ({self._test(rule.test)}) {{"
             then = [*self._statements(rule.then, builder)] or ["// no dimensions"]

@@ -145,6 +145,17 @@ class ShapeReduce:
 
 
 @dataclass(frozen=True)
+class ShapePermute:
+    """The dimensions of an input in another order; text ``permute(x, perm)``.
+
+    ``axes`` is a list_int attr that names every axis once, those from the end by negative numbers.
+    """
+
+    tensor: str
+    axes: str
+
+
+@dataclass(frozen=True)
 class AttrTest:
     """Whether an attr has one of some values.
 
@@ -170,7 +181,7 @@ class ShapeChoice:
     otherwise: ShapeRule
 
 
-ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapeChoice
+ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute | ShapeChoice
 
 
 # ---- parameters --------------------------------------------------------------------------------

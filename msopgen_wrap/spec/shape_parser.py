@@ -1,7 +1,7 @@
 """Parse the text form of shape rules to the nodes of ``model.py``.
 
 Forms: ``x`` or ``like x``; ``broadcast(x, y)``; ``[*x[:-1], n, x[0] // 2]``; ``[]``;
-``reduce(x, dim, keepdim)``; any of them ``if`` an attr has a value ``else`` another.
+``reduce(x, dim, keepdim)``; ``permute(x, perm)``; any of them ``if`` an attr has a value ``else`` another.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from msopgen_wrap.spec.model import (
     ShapeChoice,
     ShapeLike,
     ShapeList,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
 )
@@ -36,7 +37,10 @@ from msopgen_wrap.spec.shapes import MAX_RANK
 MAX_TEXT = 400
 MAX_DIM = 2**31 - 1
 
-FORMS = "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim), [] if flag else like x"
+FORMS = (
+    "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim), permute(x, perm), "
+    "[] if flag else like x"
+)
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -157,7 +161,9 @@ class _Parser:
                 return ShapeBroadcast(tuple(self.tensor(a) for a in node.args))
             if name == "reduce":
                 return self.reduce(node)
-            hint = suggestion(name, ["broadcast", "reduce"])
+            if name == "permute":
+                return self.permute(node)
+            hint = suggestion(name, ["broadcast", "reduce", "permute"])
             raise self.refuse(
                 "OPG031", f"unknown shape function '{name}'", node, fix=hint or f"forms: {FORMS}"
             )
@@ -219,6 +225,14 @@ class _Parser:
                 "OPG033", f"{fixed} dimensions", node, why=f"a tensor has at most {MAX_RANK}"
             )
         return ShapeList(tuple(items))
+
+    def permute(self, node: ast.Call) -> ShapePermute:
+        self.no_keywords(node)
+        if len(node.args) != 2 or not isinstance(node.args[1], ast.Name):
+            raise self.refuse(
+                "OPG030", "permute() takes an input and a list attr: permute(x, perm)", node
+            )
+        return ShapePermute(self.tensor(node.args[0]), self.attr(node.args[1], ("list_int",)))
 
     def reduce(self, node: ast.Call) -> ShapeReduce:
         given: dict[str, ast.expr] = {}

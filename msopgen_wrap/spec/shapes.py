@@ -26,6 +26,7 @@ from msopgen_wrap.spec.model import (
     ShapeChoice,
     ShapeLike,
     ShapeList,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
     TensorParam,
@@ -34,7 +35,7 @@ from msopgen_wrap.spec.model import (
 MAX_RANK = 8
 
 Shape = tuple[int, ...]
-PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce
+PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute
 ShapeOrList = Shape | list[Shape]
 
 
@@ -142,6 +143,8 @@ def _evaluate_one(
         return broadcast_shapes([s for n in rule.tensors if (s := shapes.get(n)) is not None])
     if isinstance(rule, ShapeReduce):
         return _evaluate_reduce(rule, _shape_of(rule.tensor, shapes), attrs)
+    if isinstance(rule, ShapePermute):
+        return _permuted(rule, _shape_of(rule.tensor, shapes), attrs)
     result: list[int] = []
     for item in rule.items:
         if isinstance(item, DimSlice):
@@ -179,6 +182,15 @@ def _evaluate_reduce(rule: ShapeReduce, shape: Shape, attrs: Mapping[str, Any]) 
     if keep:
         return tuple(1 if i in chosen else d for i, d in enumerate(shape))
     return tuple(d for i, d in enumerate(shape) if i not in chosen)
+
+
+def _permuted(rule: ShapePermute, shape: Shape, attrs: Mapping[str, Any]) -> Shape:
+    order = [int(axis) for axis in attrs[rule.axes]]
+    places = [axis + len(shape) if axis < 0 else axis for axis in order]
+    if sorted(places) != list(range(len(shape))):
+        text = f"{rule.axes} = {order} is no order of the axes of {rule.tensor}, {list(shape)}"
+        raise ShapeError(text)
+    return tuple(shape[place] for place in places)
 
 
 def evaluate_dim(
@@ -277,7 +289,7 @@ def rule_tensors(rule: ShapeRule) -> tuple[str, ...]:
         return tuple(dict.fromkeys(n for plain in plain_rules(rule) for n in rule_tensors(plain)))
     if isinstance(rule, ShapeBroadcast):
         return tuple(dict.fromkeys(rule.tensors))
-    if isinstance(rule, (ShapeLike, ShapeReduce)):
+    if isinstance(rule, (ShapeLike, ShapeReduce, ShapePermute)):
         return (rule.tensor,)
     names: list[str] = []
     for item in rule.items:
@@ -301,6 +313,8 @@ def rule_attrs(rule: ShapeRule) -> tuple[str, ...]:
         return tuple(dict.fromkeys(names))
     if isinstance(rule, ShapeReduce):
         return tuple(n for n in (rule.dims, rule.keepdim) if isinstance(n, str))
+    if isinstance(rule, ShapePermute):
+        return (rule.axes,)
     if not isinstance(rule, ShapeList):
         return ()
     found: list[str] = []
@@ -333,6 +347,8 @@ def format_shape(rule: ShapeRule) -> str:
         dims = rule.dims if isinstance(rule.dims, str) else f"[{', '.join(map(str, rule.dims))}]"
         keep = rule.keepdim if isinstance(rule.keepdim, str) else str(rule.keepdim).lower()
         return f"reduce({rule.tensor}, {dims}, {keep})"
+    if isinstance(rule, ShapePermute):
+        return f"permute({rule.tensor}, {rule.axes})"
     parts = []
     for item in rule.items:
         if not isinstance(item, DimSlice):

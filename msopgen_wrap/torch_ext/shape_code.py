@@ -22,6 +22,7 @@ from msopgen_wrap.spec.model import (
     ShapeChoice,
     ShapeLike,
     ShapeList,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
 )
@@ -75,6 +76,8 @@ class CppShapes(_ShapeCode):
             else:
                 dims = "{" + ", ".join(str(d) for d in rule.dims) + "}"
             return f"Reduced({self.shape(rule.tensor)}, {dims}, {keep})"
+        if isinstance(rule, ShapePermute):
+            return f"Permuted({self.shape(rule.tensor)}, {rule.axes})"
         return self.list_rule(rule)
 
     def list_rule(self, rule: ShapeList) -> str:
@@ -158,6 +161,8 @@ class PythonShapes(_ShapeCode):
             else:
                 dims = repr(list(rule.dims))
             return f"_checks.reduced_shape({self.shape(rule.tensor)}, {dims}, {rule.keepdim})"
+        if isinstance(rule, ShapePermute):
+            return f"_checks.permuted_shape({self.shape(rule.tensor)}, {rule.axes})"
         parts = []
         for item in rule.items:
             if isinstance(item, DimSlice):

@@ -99,6 +99,25 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
         return result;
     }
 
+    // Dims in another order, which names every axis once.
+    template <typename List>
+    Sizes Permuted(const Sizes& shape, const List& axes) {
+        const int64_t rank = Rank(shape);
+        std::vector<bool> taken(shape.size(), false);
+        OPGEN_CHECK(static_cast<int64_t>(axes.size()) == rank,
+                    "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
+        Sizes result;
+        for (const int64_t axis : axes) {
+            const int64_t place = axis < 0 ? axis + rank : axis;
+            OPGEN_CHECK(place >= 0 && place < rank && !taken[place],
+                        "axis " + std::to_string(axis) + " of an order for shape " + Text(shape) +
+                            " is none, or there twice");
+            taken[place] = true;
+            result.push_back(shape[place]);
+        }
+        return result;
+    }
+
     // Division and remainder as in Python (towards minus infinity).
     inline int64_t FloorDiv(int64_t a, int64_t b) {
         OPGEN_CHECK(b != 0, "a shape rule divides by zero");

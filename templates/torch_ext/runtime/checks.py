@@ -138,6 +138,15 @@ def shape_or_scalar(tensor: torch.Tensor | None) -> Sequence[int]:
     return () if tensor is None else tensor.shape
 
 
+def permuted_shape(shape: Sequence[int], axes: Sequence[int]) -> list[int]:
+    """Return the dimensions in another order, which names every axis once."""
+    rank = len(shape)
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    if sorted(places) != list(range(rank)):
+        raise RuntimeError(f"{list(axes)} is no order of the axes of shape {list(shape)}")
+    return [shape[place] for place in places]
+
+
 def scaled(dim: Any, factor: float, *, up: bool) -> Any:
     """Return a dimension times a float attr as float32 holds it, rounded down or up."""
     product = dim * struct.unpack("f", struct.pack("f", factor))[0]
