@@ -81,6 +81,13 @@ BAD = [
     ("OPG014", swap("[float16, float32]", "@@float64")),
     ("OPG014", swap("y: x", "y: @@X")),
     ("OPG014", swap("[float16, float32]", "[float16, @@3]")),
+    ("OPG014", swap("y: x", "y: @@kind").replace("alpha: 1.0", "alpha: 1.0\n  kind: float16")),
+    (
+        "OPG022",
+        swap("z: broadcast(x, y)", 'z: {dtype: kind, shape: "broadcast(x, y)"}').replace(
+            "alpha: 1.0", "alpha: 1.0\n  @@kind: float16"
+        ),
+    ),
     ("OPG015", swap("y: x", "y: [float16, float32, int32]").replace("x: [", "x: @@[", 1)),
     ("OPG015", swap("[float16, float32]", "@@[float16, float16]")),
     ("OPG015", swap("[float16, float32]", "@@[]")),
