@@ -82,10 +82,10 @@ def _differences(first: Graph, second: Graph, known: Any, value: Any) -> Places 
     def compare(node: Node, path: tuple[Any, ...], a: Any, b: Any) -> bool:
         if isinstance(a, Node):
             return isinstance(b, Node) and same[a] is b
-        if isinstance(known, list) and str(node.target) == _ORDERS and path == ("args", 1):
-            if list(a) == known and list(b) == value:
-                places.append((node, path))
-                return True
+        is_order = str(node.target) == _ORDERS and path == ("args", 1)
+        if is_order and isinstance(known, list) and (list(a), list(b)) == (known, value):
+            places.append((node, path))
+            return True
         if isinstance(a, (list, tuple)):
             return (
                 isinstance(b, (list, tuple))

@@ -37,9 +37,9 @@ from msopgen_wrap.graph.scans import reverse_scans
 from msopgen_wrap.graph.structural import (
     Places,
     count_places,
+    count_values,
     order_places,
     other_order,
-    count_values,
     restore_count,
     shaping_attrs,
 )

@@ -41,9 +41,7 @@ def case_grid(
     grid = list(_default_cases(spec, search))
     cases: list[TestCase] = []
     for combo in range(spec.combos):
-        cases += [
-            replace(c, combo=combo, attrs=combined_attrs(spec, combo, c.attrs)) for c in grid
-        ]
+        cases += [replace(c, combo=combo, attrs=combined_attrs(spec, combo, c.attrs)) for c in grid]
         cases += _value_cases(spec, search, combo)
         if large and combo == 0:
             cases += _large_cases(search)

@@ -114,9 +114,7 @@ def measure_op(spec: OpSpec, shapes: dict[str, Any]) -> list[Measurement]:
     check_shapes(spec, shapes, attrs)
     with quiet_torch():
         runtime = load_op(spec, rendered_spec(spec, "opgen"))
-        cases = [
-            TestCase(i, shapes, combined_attrs(spec, i, attrs)) for i in range(spec.combos)
-        ]
+        cases = [TestCase(i, shapes, combined_attrs(spec, i, attrs)) for i in range(spec.combos)]
         return [_measure(spec, case, runtime) for case in cases]
 
 

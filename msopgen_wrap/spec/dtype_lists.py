@@ -102,6 +102,35 @@ def _multiply(raws: list[RawParam], choosers: dict[str, Attr], findings: Finding
         elif raw.dtypes:
             raw.dtypes = tuple(d for d in raw.dtypes for _ in values)
         raw.param = replace(raw.param, dtypes=raw.dtypes or ())
+    if all(raw.dtypes for raw in raws):
+        _check_told_apart(raws, [choosers[name] for name in named if name], findings)
+
+
+def _check_told_apart(raws: list[RawParam], attrs: list[Attr], findings: Findings) -> None:
+    """Report outputs whose dtypes the attrs do not tell apart (OPG023).
+
+    Bindings take the first combination that has the dtypes of the inputs and, among its outputs,
+    those of the attrs.
+    """
+    inputs = list(zip(*(r.dtypes or () for r in raws if not r.is_output), strict=True))
+    outputs = list(zip(*(r.dtypes or () for r in raws if r.is_output), strict=True))
+    chosen = {r.param.chosen_by: r.dtypes for r in raws if r.param.chosen_by is not None}
+    for row, dtypes in enumerate(outputs):
+        wanted = [(chosen[a.name] or ())[row] for a in attrs]
+        fitting = (
+            other
+            for other, found in enumerate(outputs)
+            if (not inputs or inputs[other] == inputs[row]) and set(wanted) <= set(found)
+        )
+        if outputs[next(fitting)] != dtypes:
+            findings.error(
+                "OPG023",
+                f"{wanted[-1]} as '{attrs[-1].name}' may be the dtype of another output",
+                attrs[-1].location,
+                why="a call finds its combination by the dtypes of its inputs and attrs",
+                fix=f"put {wanted[-1]} first in 'allowed'",
+            )
+            return
 
 
 def _read_dtypes(

@@ -28,7 +28,8 @@ def given_lists(spec: OpSpec) -> dict[str, Any]:
     for attr in spec.attrs:
         if attr.name in names and isinstance(attr.default, tuple) and not any(attr.default):
             given = [c.attrs[attr.name] for c in spec.cases if any(c.attrs.get(attr.name, ()))]
-            values.update({attr.name: v for v in given[:1]})
+            if given:
+                values[attr.name] = given[0]
     return values
 
 

@@ -1,7 +1,8 @@
 """Parse the text form of shape rules to the nodes of ``model.py``.
 
 Forms: ``x`` or ``like x``; ``broadcast(x, y)``; ``[*x[:-1], n, x[0] // 2]``; ``[]``;
-``reduce(x, dim, keepdim)``; ``permute(x, perm)``; any of them ``if`` an attr has a value ``else`` another.
+``reduce(x, dim, keepdim)``; ``permute(x, perm)``; any of them ``if`` an attr has a value ``else``
+another.
 """
 
 from __future__ import annotations

@@ -26,6 +26,21 @@ compute: x * alpha + y
 """
 
 
+# The dtype that an attr gives one output is that of another one.
+TOLD = """\
+op: Demo
+inputs: {x: [float16, float32]}
+outputs:
+  z: {dtype: kind, shape: like x}
+  w: {dtype: float32, shape: like x}
+attrs:
+  @@kind: {type: dtype, allowed: [float16, float32]}
+compute: |
+  z = x.to(kind)
+  w = x.float()
+"""
+
+
 def swap(old: str, new: str) -> str:
     assert old in GOOD
     return GOOD.replace(old, new)
@@ -88,6 +103,7 @@ BAD = [
             "alpha: 1.0", "alpha: 1.0\n  @@kind: float16"
         ),
     ),
+    ("OPG023", TOLD),
     ("OPG015", swap("y: x", "y: [float16, float32, int32]").replace("x: [", "x: @@[", 1)),
     ("OPG015", swap("[float16, float32]", "@@[float16, float16]")),
     ("OPG015", swap("[float16, float32]", "@@[]")),
