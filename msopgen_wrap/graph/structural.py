@@ -57,6 +57,12 @@ def order_places(traced: Any, name: str, other: Any, value: list[int]) -> Places
     return _differences(traced.graph, other.graph, list(traced.structural[name]), value)
 
 
+def orders_axes(graph: Graph, known: Any) -> bool:
+    """Whether a call of a graph orders axes by a list."""
+    orders = [n.args[1] for n in graph.nodes if str(n.target) == _ORDERS]
+    return any(isinstance(order, (list, tuple)) and list(order) == list(known) for order in orders)
+
+
 def other_order(known: Any) -> list[int] | None:
     """Return an order of the same axes with none where it was; None for what is no order."""
     places = [axis % len(known) if -len(known) <= axis < len(known) else -1 for axis in known]

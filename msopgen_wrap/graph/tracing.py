@@ -39,6 +39,7 @@ from msopgen_wrap.graph.structural import (
     count_places,
     count_values,
     order_places,
+    orders_axes,
     other_order,
     restore_count,
     shaping_attrs,
@@ -181,7 +182,7 @@ class _KeptGraphs:
 
     def __init__(self) -> None:
         self.spec: OpSpec | None = None
-        self.graphs: dict[Any, TracedGraph] = {}
+        self.graphs: dict[Any, TracedGraph | OpgenError] = {}
 
     def trace(
         self,
@@ -197,8 +198,14 @@ class _KeptGraphs:
         dtypes = tuple(_COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in spec.inputs)
         key = (variant, dtypes, repr((samples, spec.chosen_attrs(combo))), rank)
         if key not in self.graphs:
-            self.graphs[key] = fresh_trace(spec, variant, combo, samples, rank)
-        return self.graphs[key]
+            try:
+                self.graphs[key] = fresh_trace(spec, variant, combo, samples, rank)
+            except OpgenError as error:  # every part of an op asks again
+                self.graphs[key] = error
+        found = self.graphs[key]
+        if isinstance(found, OpgenError):
+            raise found.with_traceback(None)
+        return found
 
 
 _kept_graphs = _KeptGraphs()
@@ -287,7 +294,7 @@ def _restore_orders(
         if spec.attr(name).type != "list_int":
             continue
         order = other_order(known)
-        if order is None:
+        if order is None or not orders_axes(traced.graph, known):
             continue
         try:
             chosen = {**traced.structural, name: order}
