@@ -190,8 +190,9 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
         }
         const int64_t rank = shape.rank();
         std::vector<bool> taken(static_cast<size_t>(rank), false);
-        OPGEN_CHECK(static_cast<int64_t>(axes.size()) == rank,
-                    "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
+        OPGEN_CHECK(
+            static_cast<int64_t>(axes.size()) == rank,
+            "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
         Sizes result;
         for (const int64_t axis : axes) {
             const int64_t place = axis < 0 ? axis + rank : axis;

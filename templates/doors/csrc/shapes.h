@@ -104,8 +104,9 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
     Sizes Permuted(const Sizes& shape, const List& axes) {
         const int64_t rank = Rank(shape);
         std::vector<bool> taken(shape.size(), false);
-        OPGEN_CHECK(static_cast<int64_t>(axes.size()) == rank,
-                    "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
+        OPGEN_CHECK(
+            static_cast<int64_t>(axes.size()) == rank,
+            "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
         Sizes result;
         for (const int64_t axis : axes) {
             const int64_t place = axis < 0 ? axis + rank : axis;
