@@ -19,6 +19,7 @@ import click
 
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, is_about_machine
+from msopgen_wrap.run.op_case import combined_attrs
 from msopgen_wrap.spec.loader import LoadResult, read_specs
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
@@ -113,8 +114,9 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     tried = worked = 0
     failure: Diagnostic | None = None
     for shapes in itertools.islice(_shape_sets(spec), MAX_SHAPES):
-        for attrs in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
+        for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
             for combo in range(spec.combos):
+                attrs = combined_attrs(spec, combo, given)
                 tried += 1
                 try:
                     results = run(_meta_inputs(spec, shapes, combo), attrs)
@@ -179,7 +181,10 @@ def _attr_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
     """Yield attr values: the defaults, then every mix of closed attrs and booleans."""
     base: dict[str, Any] = {}
     choices: list[list[tuple[str, Any]]] = []
+    chosen = spec.chosen_attrs(0)
     for attr in spec.attrs:
+        if attr.name in chosen:
+            continue  # every combination of dtypes has its value
         if attr.required:
             base[attr.name] = _sample(attr)
         values = attr.allowed or ((False, True) if attr.type == "bool" else None)

@@ -93,6 +93,8 @@ def _shared(pattern: Pattern) -> Iterator[Pattern]:
 
 def _all_patterns(spec: OpSpec) -> Iterator[Pattern]:
     for variant in variants(spec):
+        if spec.chosen_attrs(0):
+            return  # a pattern serves all dtypes of its op
         if any(a.type == "dtype" and dict(variant.attrs)[a.name] == "bool" for a in spec.attrs):
             continue
         plain = {**sample_attrs(spec), **dict(variant.attrs)}

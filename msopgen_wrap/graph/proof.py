@@ -71,8 +71,9 @@ def structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
 
 def base_attrs(spec: OpSpec, traced: Any) -> dict[str, Any]:
     """Return the values of all attrs that a graph was traced with."""
-    values: dict[str, Any] = {**sample_attrs(spec), **dict(traced.variant.attrs)}
+    values: dict[str, Any] = {**sample_attrs(spec), **dict(traced.variant.attrs), **traced.chosen}
     values.update(traced.structural)
+    values.update(traced.orders)
     return values
 
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msopgen_wrap.graph.symbols import declare_sizes
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
@@ -28,6 +29,7 @@ _ZEROS, _BORDER = 0, 1
 
 
 def _numbers(length: Any, x: Any) -> Any:
+    declare_sizes([length])
     return torch.arange(length, dtype=torch.float32, device=x.device)
 
 

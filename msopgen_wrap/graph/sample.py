@@ -15,6 +15,7 @@ from msopgen_wrap.spec.model import (
     ShapeRule,
     TensorParam,
 )
+from msopgen_wrap.spec.sample_values import given_lists
 
 # Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
 # the last one is divisible by 2, 3 and 4 for ops that split it.
@@ -68,7 +69,10 @@ def other_shapes(
 
 
 def sample_attrs(spec: OpSpec) -> dict[str, Any]:
-    """Return one legal value per attr: the default, else a bound, else an allowed value."""
+    """Return one legal value per attr: the default, else a bound, else an allowed value.
+
+    A list of zeros gives way to what a case has.
+    """
     values: dict[str, Any] = {}
     for attr in spec.attrs:
         if not attr.required and attr.default is not None:
@@ -86,6 +90,7 @@ def sample_attrs(spec: OpSpec) -> dict[str, Any]:
                 "dtype": "float32",
             }
             values[attr.name] = fallback[attr.type]
+    values.update(given_lists(spec))
     for case in spec.cases:
         for name, value in case.attrs.items():
             if any(a.name == name and a.required and not a.allowed for a in spec.attrs):

@@ -43,13 +43,41 @@ def count_places(traced: Any, name: str, other: Any, value: int) -> Places | Non
     return _differences(traced.graph, other.graph, traced.structural[name], value)
 
 
+# The call whose argument an attr may be as a whole: the order of the axes.
+_ORDERS = "aten.permute.default"
+
+
+def order_places(traced: Any, name: str, other: Any, value: list[int]) -> Places | None:
+    """Return the calls of ``traced`` that attr ``name`` gives the order of their axes.
+
+    Args:
+        other: the graph traced with ``value``, another order; None is returned where the graphs
+            differ elsewhere.
+    """
+    return _differences(traced.graph, other.graph, list(traced.structural[name]), value)
+
+
+def orders_axes(graph: Graph, known: Any) -> bool:
+    """Whether a call of a graph orders axes by a list."""
+    orders = [n.args[1] for n in graph.nodes if str(n.target) == _ORDERS]
+    return any(isinstance(order, (list, tuple)) and list(order) == list(known) for order in orders)
+
+
+def other_order(known: Any) -> list[int] | None:
+    """Return an order of the same axes with none where it was; None for what is no order."""
+    places = [axis % len(known) if -len(known) <= axis < len(known) else -1 for axis in known]
+    if len(known) < 2 or sorted(places) != list(range(len(known))):
+        return None
+    return [*places[1:], places[0]]
+
+
 def restore_count(traced: Any, name: str, places: Places) -> None:
     """Replace numbers of ``traced`` by a placeholder for the attr that they are."""
     if places:
         _insert(traced, name, places)
 
 
-def _differences(first: Graph, second: Graph, known: int, value: int) -> Places | None:
+def _differences(first: Graph, second: Graph, known: Any, value: Any) -> Places | None:
     """Where the graphs hold the two values; None when they differ otherwise."""
     nodes, others = list(first.nodes), list(second.nodes)
     if len(nodes) != len(others):
@@ -60,6 +88,10 @@ def _differences(first: Graph, second: Graph, known: int, value: int) -> Places 
     def compare(node: Node, path: tuple[Any, ...], a: Any, b: Any) -> bool:
         if isinstance(a, Node):
             return isinstance(b, Node) and same[a] is b
+        is_order = str(node.target) == _ORDERS and path == ("args", 1)
+        if is_order and isinstance(known, list) and (list(a), list(b)) == (known, value):
+            places.append((node, path))
+            return True
         if isinstance(a, (list, tuple)):
             return (
                 isinstance(b, (list, tuple))

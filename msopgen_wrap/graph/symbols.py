@@ -323,11 +323,16 @@ def empty_of(x: Any, sizes: list[Any]) -> Any:
         x: an argument of the call.
         sizes: of the result, which the tiling function checks.
     """
+    declare_sizes(sizes)
+    return x.new_empty(sizes)
+
+
+def declare_sizes(sizes: list[Any]) -> None:
+    """Note that numbers which attrs may be part of are sizes of a result."""
     for size in sizes:
         env = getattr(getattr(size, "node", None), "shape_env", None)
         if isinstance(env, SymbolEnv):
             env.declare_size(size)
-    return x.new_empty(sizes)
 
 
 def _extremum(plain: Any, symbolic: Any, *values: Any) -> Any:

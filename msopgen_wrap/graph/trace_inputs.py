@@ -9,7 +9,6 @@ from typing import Any
 from msopgen_wrap.graph.sample import count_attrs, sample_attrs, settled_axes
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.symbols import SymbolEnv, hint_of
-from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.spec.model import (
     DimOf,
     DimSlice,
@@ -101,13 +100,16 @@ def positional(count: int) -> inspect.Signature:
 
 
 def attr_values(
-    spec: OpSpec, variant: Variant, structural: dict[str, Any], env: SymbolEnv
+    spec: OpSpec, closed: dict[str, Any], structural: dict[str, Any], env: SymbolEnv
 ) -> tuple[dict[str, Any], list[tuple[Any, AttrRef]]]:
-    """Return the attrs with a fixed value, and the symbols with what they stand for."""
+    """Return the attrs with a fixed value, and the symbols with what they stand for.
+
+    Args:
+        closed: the attrs of the variant and those that are the dtype of an output.
+    """
     counts = count_attrs(spec)
     values: dict[str, Any] = {}
     symbols: list[tuple[Any, AttrRef]] = []
-    closed = dict(variant.attrs)
     samples = {**sample_attrs(spec), **structural}
     for position, attr in enumerate(spec.attrs):
         name, sample = attr.name, samples[attr.name]

@@ -38,6 +38,9 @@ from msopgen_wrap.graph.structural import (
     Places,
     count_places,
     count_values,
+    order_places,
+    orders_axes,
+    other_order,
     restore_count,
     shaping_attrs,
 )
@@ -78,6 +81,8 @@ class TracedGraph:
         structural: attrs that shaped the graph, with the sample value used.
         dtypes: traced (compute) dtype by input name.
         numbers: attr -> constants that the code compared it with.
+        orders: attrs that are the order of a tensor's axes, with the sample value used.
+        chosen: the dtype attrs that choose outputs, with their values in the traced combination.
     """
 
     module: GraphModule
@@ -90,6 +95,8 @@ class TracedGraph:
     structural: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, set[float]] = field(default_factory=dict)
+    orders: dict[str, list[int]] = field(default_factory=dict)
+    chosen: dict[str, str] = field(default_factory=dict)
 
 
 def trace(
@@ -126,7 +133,8 @@ def fresh_trace(
 ) -> TracedGraph:
     """Return what ``trace`` does of a whole op, as a graph that the caller may change."""
     failure: Exception | None = None
-    attrs = {**sample_attrs(spec), **(samples or {}), **dict(variant.attrs)}
+    closed = {**dict(variant.attrs), **spec.chosen_attrs(combo)}
+    attrs = {**sample_attrs(spec), **(samples or {}), **closed}
     for shapes in candidate_shapes(spec, attrs, rank):
         try:
             with quiet_attempts():
@@ -174,7 +182,7 @@ class _KeptGraphs:
 
     def __init__(self) -> None:
         self.spec: OpSpec | None = None
-        self.graphs: dict[Any, TracedGraph] = {}
+        self.graphs: dict[Any, TracedGraph | OpgenError] = {}
 
     def trace(
         self,
@@ -188,10 +196,16 @@ class _KeptGraphs:
         if self.spec is not spec:
             self.spec, self.graphs = spec, {}
         dtypes = tuple(_COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in spec.inputs)
-        key = (variant, dtypes, repr(samples), rank)
+        key = (variant, dtypes, repr((samples, spec.chosen_attrs(combo))), rank)
         if key not in self.graphs:
-            self.graphs[key] = fresh_trace(spec, variant, combo, samples, rank)
-        return self.graphs[key]
+            try:
+                self.graphs[key] = fresh_trace(spec, variant, combo, samples, rank)
+            except OpgenError as error:  # every part of an op asks again
+                self.graphs[key] = error
+        found = self.graphs[key]
+        if isinstance(found, OpgenError):
+            raise found.with_traceback(None)
+        return found
 
 
 _kept_graphs = _KeptGraphs()
@@ -233,6 +247,7 @@ def _trace_at(
     traced.structural = {name: value for name, value in structural.items() if name in used}
     if any(name in structural for name in counts):
         traced = _with_counts(spec, variant, combo, shapes, traced)
+    _restore_orders(spec, variant, combo, shapes, traced)
     prove_symbols(spec, traced)
     return traced
 
@@ -248,7 +263,7 @@ def _with_counts(
 ) -> TracedGraph:
     """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
     found: dict[str, Places] = {}
-    known = {**sample_attrs(spec), **dict(variant.attrs)}
+    known = {**sample_attrs(spec), **dict(variant.attrs), **spec.chosen_attrs(combo)}
     for name in count_attrs(spec):
         if name not in traced.structural:
             continue
@@ -269,6 +284,28 @@ def _with_counts(
     for name, places in found.items():
         restore_count(traced, name, places)
     return traced
+
+
+def _restore_orders(
+    spec: OpSpec, variant: Variant, combo: int, shapes: dict[str, Any], traced: TracedGraph
+) -> None:
+    """Put attrs back where they are the order of a tensor's axes, and nothing else."""
+    for name, known in list(traced.structural.items()):
+        if spec.attr(name).type != "list_int":
+            continue
+        order = other_order(known)
+        if order is None or not orders_axes(traced.graph, known):
+            continue
+        try:
+            chosen = {**traced.structural, name: order}
+            other = _trace_once(spec, variant, combo, shapes, chosen)
+        except Exception:  # the sample has no such order
+            continue
+        places = order_places(traced, name, other, order)
+        if places:
+            restore_count(traced, name, places)
+            traced.orders[name] = list(known)
+            del traced.structural[name]
 
 
 def _size_diagnostic(spec: OpSpec) -> Diagnostic:
@@ -302,7 +339,8 @@ def _trace_once(
     tensors = [fake_input(p, shapes[p.name], dtypes[p.name], mode) for p in given]
     if spec.differentiated:
         unite_sizes(spec, dict(zip(names, tensors, strict=True)))
-    fixed, symbols = attr_values(spec, variant, structural, env)
+    chosen = spec.chosen_attrs(combo)
+    fixed, symbols = attr_values(spec, {**dict(variant.attrs), **chosen}, structural, env)
     function = compute_function(spec, env.namespace())
     output_names = [p.name for p in spec.outputs]
     open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)
@@ -373,6 +411,7 @@ def _trace_once(
         variant,
         dtypes=dtypes,
         numbers=env.numbers,
+        chosen=chosen,
     )
 
 

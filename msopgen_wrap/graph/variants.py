@@ -32,9 +32,15 @@ class Variant:
 
 
 def variant_values(spec: OpSpec) -> dict[str, tuple[Any, ...]]:
-    """Return the closed value set of every attr that selects a variant."""
+    """Return the closed value set of every attr that selects a variant.
+
+    An attr that is the dtype of an output has one value in each combination of dtypes.
+    """
     values: dict[str, tuple[Any, ...]] = {}
+    chosen = spec.chosen_attrs(0)
     for attr in spec.attrs:
+        if attr.name in chosen:
+            continue
         if attr.allowed:
             values[attr.name] = tuple(attr.allowed)
         elif attr.type == "bool":

@@ -17,7 +17,7 @@ from msopgen_wrap.graph.sample import sample_attrs
 from msopgen_wrap.run.cached_specs import known_grid
 from msopgen_wrap.run.case_runner import make_outputs
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, meta_results, reference
-from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.run.op_case import TestCase, combined_attrs
 from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.shapes import tensor_shapes
@@ -52,9 +52,9 @@ def chosen_case(
         values = {**sample_attrs(spec), **attrs}
         given = frozen_shapes(shapes)
         check_shapes(spec, given, values)
-        return TestCase(combos[0], given, values, block_dim=options.block_dim or 0), _first(
-            spec, options, combos
-        )
+        values = combined_attrs(spec, combos[0], values)
+        case = TestCase(combos[0], given, values, block_dim=options.block_dim or 0)
+        return case, _first(spec, options, combos)
     with quiet_torch():
         grid = [c for c in known_grid(spec) if c.combo in combos and c.values == "normal"]
     fitting = [c for c in grid if options.case in c.label(spec)]
@@ -70,7 +70,7 @@ def chosen_case(
             )
         )
     case = max(fitting, key=_elements)
-    attrs = {**case.attrs, **attrs}
+    attrs = combined_attrs(spec, case.combo, {**case.attrs, **attrs})
     case = TestCase(case.combo, case.shapes, attrs, block_dim=options.block_dim or 0)
     why = "" if options.case else "the largest case of the test grid; --shape or --case chooses"
     return case, why

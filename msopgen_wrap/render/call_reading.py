@@ -184,6 +184,9 @@ def step_call(step: Step) -> str:
         return f"Select({step.axis}, {to_cpp(step.start)})"
     if step.op == "reshape":
         return f"Reshape({{{', '.join(to_cpp(size) for size in step.shape)}}})"
+    if step.named:
+        assert isinstance(step.start, AttrRef)
+        return f"PermuteAll({attr_variable(step.start.name)}, {step.start.name}Attr->GetSize())"
     if step.op == "permute":
         return f"Permute({{{', '.join(map(str, step.axes))}}})"
     return f"{step.op.capitalize()}({step.axis})"

@@ -17,12 +17,14 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     OpSpec,
     ParamKind,
     ShapeBroadcast,
     ShapeChoice,
     ShapeLike,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
     TensorParam,
@@ -39,6 +41,7 @@ _GETTERS = {
     "float": ("float", "GetFloat"),
     "str": ("char", "GetStr"),
     "list_int": ("gert::TypedContinuousVector<int64_t>", "GetListInt"),
+    "list_float": ("gert::TypedContinuousVector<float>", "GetListFloat"),
 }
 
 
@@ -220,6 +223,12 @@ class _InferShape:
                 yield f'{builder}.Broadcast("{name}", {_shape(name)});'
         elif isinstance(rule, ShapeReduce):
             yield from self._reduce(rule, builder)
+        elif isinstance(rule, ShapePermute):
+            axes = _attr(rule.axes)
+            yield (
+                f'{builder}.Permute("{rule.tensor}", {_shape(rule.tensor)}, "{rule.axes}", '
+                f"{axes}->GetData(), {axes}->GetSize());"
+            )
         elif isinstance(rule, ShapeChoice):
             yield f"if ({self._test(rule.test)}) {{"
             then = [*self._statements(rule.then, builder)] or ["// no dimensions"]
@@ -290,6 +299,14 @@ class _InferShape:
             return f'{builder}.Rank("{expr.tensor}", {_shape(expr.tensor)})'
         if isinstance(expr, DimNumel):
             return f'{builder}.Numel("{expr.tensor}", {_shape(expr.tensor)})'
+        if isinstance(expr, DimScaled):
+            variable = _attr(expr.factor.name)
+            factor = f"*{variable}"
+            if expr.factor.index is not None:
+                data = f"{variable}->GetData(), {variable}->GetSize()"
+                factor = f'{builder}.Factor("{expr.factor.name}", {data}, {expr.factor.index})'
+            up = "true" if expr.up else "false"
+            return f"{builder}.Scaled({self._dim(expr.dim, builder)}, {factor}, {up})"
         left, right = self._dim(expr.left, builder), self._dim(expr.right, builder)
         return f"{builder}.{_CALLS[expr.op]}({left}, {right})"
 
@@ -326,6 +343,8 @@ def infer_data_type_body(spec: OpSpec) -> str:
 
 def _output_type(spec: OpSpec, param: TensorParam, lines: list[str]) -> str:
     """Return an expression for the dtype of an output; may add statements before it."""
+    if param.chosen_by is not None:
+        return _chosen_type(spec, param, lines)
     for index, source in enumerate(spec.inputs):
         if source.dtypes == param.dtypes and source.kind is not ParamKind.OPTIONAL:
             return _input_type(index, source)
@@ -348,6 +367,31 @@ def _output_type(spec: OpSpec, param: TensorParam, lines: list[str]) -> str:
     lines.append(f"OPGEN_CHECK(context, {variable} != DT_UNDEFINED,")
     lines.append('            "the input dtypes are not among the supported combinations");')
     return variable
+
+
+def _chosen_type(spec: OpSpec, param: TensorParam, lines: list[str]) -> str:
+    """Return an expression for the dtype that an attr gives an output, once it is checked."""
+    assert param.chosen_by is not None
+    attr = param.chosen_by
+    variable = f"{param.name}_type"
+    index = [a.name for a in spec.attrs].index(attr)
+    names = [BY_NAME[d].ge_name for d in dict.fromkeys(param.dtypes)]
+    number = f"{param.name}_number"
+    lines += [
+        f"const gert::RuntimeAttrs* {param.name}_attrs = context->GetAttrs();",
+        f'OPGEN_CHECK(context, {param.name}_attrs != nullptr, "the attributes are missing");',
+        f"const int64_t* {number} = {param.name}_attrs->GetInt({index});",
+        f'OPGEN_CHECK(context, {number} != nullptr, "attr {attr} is missing");',
+        f"const DataType {variable} = static_cast<DataType>(*{number});",
+        f"OPGEN_CHECK(context, {' || '.join(f'{variable} == {n}' for n in names)},",
+        f'            "attr {attr} is %ld, it must be the number of {_or(names)}",',
+        f"            static_cast<long>(*{number}));",
+    ]
+    return variable
+
+
+def _or(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _input_type(index: int, param: TensorParam) -> str:

@@ -20,9 +20,10 @@ from msopgen_wrap.run.layouts import (
     of_rank,
     variant_layouts,
 )
-from msopgen_wrap.run.op_case import TestCase, case_key
+from msopgen_wrap.run.op_case import TestCase, case_key, combined_attrs
 from msopgen_wrap.run.shape_search import ShapeSearch, one_input
 from msopgen_wrap.spec.model import OpSpec, ParamKind, ShapeBroadcast
+from msopgen_wrap.spec.sample_values import given_lists
 
 LARGE = 2**24 + 3
 
@@ -40,14 +41,18 @@ def case_grid(
     grid = list(_default_cases(spec, search))
     cases: list[TestCase] = []
     for combo in range(spec.combos):
-        cases += [replace(c, combo=combo) for c in grid]
+        cases += [replace(c, combo=combo, attrs=combined_attrs(spec, combo, c.attrs)) for c in grid]
         cases += _value_cases(spec, search, combo)
         if large and combo == 0:
             cases += _large_cases(search)
     for extra in spec.cases:
         combos = extra.dtypes if extra.dtypes is not None else range(spec.combos)
         shapes = {p.name: _freeze(extra.shapes.get(p.name)) for p in spec.inputs}
-        cases += [TestCase(combo, shapes, dict(extra.attrs)) for combo in combos]
+        for combo in combos:
+            chosen = spec.chosen_attrs(combo)
+            # an attr of the case leaves the combinations in which it has that value
+            if all(extra.attrs.get(name, value) == value for name, value in chosen.items()):
+                cases.append(TestCase(combo, shapes, {**extra.attrs, **chosen}))
     return list({case_key(case): case for case in cases}.values())
 
 
@@ -98,8 +103,9 @@ def _value_cases(spec: OpSpec, search: ShapeSearch, combo: int) -> Iterator[Test
         return
     # Special values turn whole rows into nan; a row kernel that forgets to subtract the largest
     # element before exp shows with finite ones.
-    yield TestCase(combo, *found, values="wide")
-    yield TestCase(combo, *found, values="special")
+    attrs = combined_attrs(spec, combo, found[1])
+    yield TestCase(combo, found[0], attrs, values="wide")
+    yield TestCase(combo, found[0], attrs, values="special")
 
 
 def whole_number_cases(cases: list[TestCase]) -> list[TestCase]:
@@ -126,7 +132,8 @@ def _freeze(shape: Any) -> Any:
 
 
 def _default_attrs(spec: OpSpec) -> dict[str, Any]:
-    return {a.name: _sample_value(a) if a.required else a.default for a in spec.attrs}
+    plain = {a.name: _sample_value(a) if a.required else a.default for a in spec.attrs}
+    return plain | given_lists(spec)
 
 
 def _sample_value(attr: Any) -> Any:
@@ -180,9 +187,12 @@ def _broadcast_cases(
 def _attr_variants(spec: OpSpec, defaults: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Each attr at each of its other interesting values, one attr at a time; pairs of variants."""
     choices: dict[str, list[Any]] = {}
+    chosen = spec.chosen_attrs(0)
     for attr in spec.attrs:
         values: list[Any] = []
-        if attr.allowed:
+        if attr.name in chosen:
+            pass  # every combination of dtypes has its value
+        elif attr.allowed:
             values = list(attr.allowed)
         elif attr.type == "bool":
             values = [False, True]

@@ -19,6 +19,7 @@ from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrde
 from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.shapes import float32
 from msopgen_wrap.torch_import import torch
 
 tree_map = torch.utils._pytree.tree_map
@@ -183,12 +184,16 @@ def _attrs_as_passed(spec: OpSpec, case: TestCase) -> dict[str, Any]:
     ``1 - beta`` of a float32 0.9 is off by 2e-7, more than a float32 result may be: the rounding
     belongs to the interface, not to the kernel under test.
     """
-    attrs = {a.name: a.default for a in spec.attrs if isinstance(a.default, float)}
-    attrs |= case.attrs
-    return {
-        name: torch.tensor(value, dtype=torch.float32).item() if isinstance(value, float) else value
-        for name, value in attrs.items()
-    }
+    attrs = {a.name: a.default for a in spec.attrs if a.type in ("float", "list_float")}
+    attrs = {n: v for n, v in attrs.items() if isinstance(v, (float, tuple, list))} | case.attrs
+    return {name: _as_float32(value) for name, value in attrs.items()}
+
+
+def _as_float32(value: Any) -> Any:
+    """Return a number or a list with floats rounded to float32; anything else as it is."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_as_float32, value))
+    return float32(value) if isinstance(value, float) else value
 
 
 def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Reference:

@@ -13,7 +13,7 @@ from msopgen_wrap.run.cached_specs import rendered_spec
 from msopgen_wrap.run.call_failure import op_failure
 from msopgen_wrap.run.case_runner import make_outputs
 from msopgen_wrap.run.golden import NotApplicable, make_inputs, reference
-from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.run.op_case import TestCase, combined_attrs
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
 from msopgen_wrap.run.preparation import load_op
 from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes
@@ -114,7 +114,8 @@ def measure_op(spec: OpSpec, shapes: dict[str, Any]) -> list[Measurement]:
     check_shapes(spec, shapes, attrs)
     with quiet_torch():
         runtime = load_op(spec, rendered_spec(spec, "opgen"))
-        return [_measure(spec, TestCase(i, shapes, attrs), runtime) for i in range(spec.combos)]
+        cases = [TestCase(i, shapes, combined_attrs(spec, i, attrs)) for i in range(spec.combos)]
+        return [_measure(spec, case, runtime) for case in cases]
 
 
 def _measure(spec: OpSpec, case: TestCase, runtime: OpRuntime) -> Measurement:

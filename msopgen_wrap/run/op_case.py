@@ -51,6 +51,14 @@ def _shape_text(shape: Any) -> str:
     return "x".join(str(d) for d in shape) or "scalar"
 
 
+def combined_attrs(spec: OpSpec, combo: int, attrs: dict[str, Any]) -> dict[str, Any]:
+    """Return the attrs of a call in a combination of dtypes.
+
+    An attr that chooses the dtype of an output has the value of the combination.
+    """
+    return {**attrs, **spec.chosen_attrs(combo)}
+
+
 def case_key(case: TestCase) -> str:
     """Return a hashable identity of the case."""
     return repr((case.combo, case.shapes, sorted(case.attrs.items()), case.values, case.block_dim))

@@ -9,6 +9,7 @@ from typing import Any
 from msopgen_wrap.run.layouts import SEVERAL, Shape, of_rank
 from msopgen_wrap.spec.model import (
     DimAttr,
+    DimScaled,
     DimSlice,
     OpSpec,
     ParamKind,
@@ -290,6 +291,8 @@ def _bounded(item: Any, tensors: set[str], attrs: set[str]) -> bool:
         return item.name in attrs
     if isinstance(item, DimSlice) or hasattr(item, "tensor"):
         return item.tensor in tensors
+    if isinstance(item, DimScaled):
+        return False  # floats have no bound
     if hasattr(item, "left"):
         return _bounded(item.left, tensors, attrs) and _bounded(item.right, tensors, attrs)
     return True

@@ -18,7 +18,7 @@ from msopgen_wrap.run.cached_specs import rendered_spec
 from msopgen_wrap.run.call_failure import op_failure
 from msopgen_wrap.run.golden import NotApplicable, meta_results
 from msopgen_wrap.run.op_abi import ShapeOnly
-from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.run.op_case import TestCase, combined_attrs
 from msopgen_wrap.run.op_runtime import OpRuntime, OpRuntimeError
 from msopgen_wrap.run.preparation import input_tensors, output_tensors
 from msopgen_wrap.schedule.report import TilingDecision, dtypes_text
@@ -107,7 +107,10 @@ def tiling_decisions(
         runtime = OpRuntime()
         runtime.load_host(host)
         fields = tiling_fields(runtime, spec.op)
-        cases = [TestCase(combo, shapes, attrs) for combo in range(spec.combos)]
+        cases = [
+            TestCase(combo, shapes, combined_attrs(spec, combo, attrs))
+            for combo in range(spec.combos)
+        ]
         return [_decision(spec, case, soc, runtime, fields) for case in cases for soc in spec.soc]
 
 

@@ -106,7 +106,10 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             if result.dim[axis] == 1:
                 del result.dim[axis], result.stride[axis]
         elif step.op == "permute":
-            order = [*range(rank - len(step.axes)), *(_axis(a, rank) for a in step.axes)]
+            axes = step.axes
+            if step.named:
+                axes = evaluate_scalar(step.start, attrs, shapes)
+            order = [*range(rank - len(axes)), *(_axis(a, rank) for a in axes)]
             result.dim = [result.dim[a] for a in order]
             result.stride = [result.stride[a] for a in order]
         elif step.op == "reshape":
@@ -191,7 +194,8 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
         if other < rank and found and reshaped:
             continue  # a reshape of fewer axes lacks sizes of 1 and means the same
         try:
-            found.append(trace(spec, traced.variant, 0, rank=other))
+            orders = {name: list(range(other))[::-1] for name in traced.orders}
+            found.append(trace(spec, traced.variant, 0, orders, rank=other))
         except OpgenError as error:
             if not any(d.code == "OPG201" for d in error.diagnostics):
                 raise OpgenError(_rank_matters(spec, rank, other)) from error

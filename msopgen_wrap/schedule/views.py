@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
-from msopgen_wrap.graph.scalars import Binary, Const, DimRef, Numel, ScalarExpr, fold
+from msopgen_wrap.graph.scalars import AttrRef, Binary, Const, DimRef, Numel, ScalarExpr, fold
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -30,7 +30,8 @@ class Step:
     """One view step; axes count from the end (negative) wherever the rank may differ.
 
     ``op`` is one of ``slice`` (axis, start, length), ``unsqueeze`` (axis in the result),
-    ``squeeze`` (axis), ``permute`` (order of the last axes), ``select`` (axis, index), ``flip``
+    ``squeeze`` (axis), ``permute`` (order of the last axes, or in ``start`` the list attr that
+    orders all of them), ``select`` (axis, index), ``flip``
     (axis), ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``),
     ``unfold`` (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements
     before in ``start``, the new size in ``length``, the size before in ``shape``: elements outside
@@ -43,6 +44,11 @@ class Step:
     length: ScalarExpr = _ZERO
     axes: tuple[int, ...] = ()
     shape: tuple[ScalarExpr, ...] = ()
+
+    @property
+    def named(self) -> bool:
+        """Whether an attr gives the order of all axes."""
+        return self.op == "permute" and isinstance(self.start, AttrRef)
 
 
 @dataclass(frozen=True)
@@ -244,6 +250,8 @@ def apply_view(
             view = replace(view, rank=view.rank - 1, steps=(*view.steps, Step("squeeze", axis)))
         return view
     if target in ("aten.permute.default", "aten.transpose.int", "aten.t.default"):
+        if args and isinstance(args[0], AttrRef):
+            return then(Step("permute", start=args[0]))
         order = _permutation(target, args, rank)
         while order and order[0] == -len(order):
             order = order[1:]  # stays in front, with whatever a tensor of higher rank has there
@@ -296,6 +304,16 @@ def _dim(view: View, axis: int, size_of: _Sizes) -> ScalarExpr:
         if step.op == "slice" and step.axis == position:
             size = step.length
             break
+        if step.named:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG334",
+                    "an axis that an attr orders has no known size",
+                    Location(),
+                    "which size of the input it has is known when the op is called",
+                    "slice before the axes are ordered",
+                )
+            )
         if step.op not in ("slice", "flip"):
             size = size_of(axis + view.rank)
             if size is not None:

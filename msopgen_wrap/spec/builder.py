@@ -65,7 +65,7 @@ class SpecBuilder:
         inputs, outputs, attrs = self.signature()
         attr_types = {a.name: a.type for a in attrs}
         # Parameters whose dtypes failed stay, so that their names do not look undefined below.
-        resolve_dtypes([*inputs, *outputs], attr_types, self.findings)
+        resolve_dtypes([*inputs, *outputs], attrs, self.findings)
         resolve_shapes(inputs, outputs, attr_types, self.findings)
         socs = self.socs()
         compute, forward = self.code("compute"), self.code("gradient_of")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec.findings import Findings, listed, suggestion
-from msopgen_wrap.spec.model import DTYPES
+from msopgen_wrap.spec.model import DTYPES, Attr
 from msopgen_wrap.spec.params import RawParam
 from msopgen_wrap.spec.yaml_nodes import Mapping, Scalar, Sequence, kind_of
 
@@ -30,20 +31,106 @@ DTYPE_ALIASES = {
 _RULE_WORDS = {"like", "broadcast", "reduce", "rank", "numel", "min", "max", "true", "false"}
 
 
-def resolve_dtypes(raws: list[RawParam], attrs: Iterable[str], findings: Findings) -> None:
+def resolve_dtypes(raws: list[RawParam], attrs: Iterable[Attr], findings: Findings) -> None:
     """Give every parameter its dtype list, all of one length.
 
-    ``attrs`` are the names that a shape rule may hold besides those of ``raws``.
+    ``attrs`` are those of the op: a shape rule may hold their names besides those of ``raws``, and
+    a dtype attr may choose the dtype of outputs.
     """
+    choosers = {a.name: a for a in attrs if a.type == "dtype"}
     by_name: dict[str, RawParam] = {}
     for raw in raws:
         # An in-place output may carry its input's name; the input's dtypes win.
         by_name.setdefault(raw.param.name, raw)
     for raw in raws:
-        _read_dtypes(raw, by_name, set(attrs), findings)
+        chooser = _chooser(raw, choosers, by_name)
+        if chooser is not None:
+            _read_choice(raw, chooser, findings)
+        else:
+            _read_dtypes(raw, by_name, {a.name for a in attrs}, findings)
     for raw in raws:
         _follow(raw, by_name, findings)
-    _equalize([r for r in raws if r.dtypes], findings)
+    _equalize([r for r in raws if r.dtypes and r.param.chosen_by is None], findings)
+    _multiply(raws, choosers, findings)
+
+
+def _chooser(raw: RawParam, choosers: dict[str, Attr], known: dict[str, RawParam]) -> Attr | None:
+    """Return the dtype attr that a parameter names as its dtype."""
+    node = raw.dtype_node
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or node.value in known:
+        return None
+    return choosers.get(node.value)
+
+
+def _read_choice(raw: RawParam, attr: Attr, findings: Findings) -> None:
+    """Note that a dtype attr chooses the dtype of an output."""
+    assert raw.dtype_node is not None
+    raw.dtype_place = raw.dtype_node.location
+    if not raw.is_output or raw.param.inplace:
+        findings.error(
+            "OPG014",
+            f"attr '{attr.name}' cannot be the dtype of '{raw.param.name}'",
+            raw.dtype_place,
+            why="the caller's tensor has a dtype of its own; an attr chooses that of a new output",
+            fix="list the dtypes, or follow another input",
+        )
+    elif not attr.allowed:
+        findings.error(
+            "OPG022",
+            f"dtype attr '{attr.name}' chooses '{raw.param.name}' and has no allowed values",
+            attr.location,
+            why="each of its values is a kernel of its own",
+            fix="add 'allowed: [float16, bfloat16]' to the attr",
+        )
+    else:
+        raw.param = replace(raw.param, chosen_by=attr.name)
+        raw.dtypes = tuple(attr.allowed)
+
+
+def _multiply(raws: list[RawParam], choosers: dict[str, Attr], findings: Findings) -> None:
+    """Give every combination of dtypes one for each value of the attrs that choose outputs."""
+    named = dict.fromkeys(r.param.chosen_by for r in raws if r.param.chosen_by is not None)
+    if not named:
+        return
+    others = [r for r in raws if r.param.chosen_by is None and r.dtypes]
+    rows = max((len(r.dtypes or ()) for r in others), default=1)
+    values = list(itertools.product(*(choosers[name].allowed or () for name in named)))
+    for raw in raws:
+        if raw.param.chosen_by is not None:
+            place = list(named).index(raw.param.chosen_by)
+            raw.dtypes = tuple(row[place] for row in values) * rows
+        elif raw.dtypes:
+            raw.dtypes = tuple(d for d in raw.dtypes for _ in values)
+        raw.param = replace(raw.param, dtypes=raw.dtypes or ())
+    if all(raw.dtypes for raw in raws):
+        _check_told_apart(raws, [choosers[name] for name in named if name], findings)
+
+
+def _check_told_apart(raws: list[RawParam], attrs: list[Attr], findings: Findings) -> None:
+    """Report outputs whose dtypes the attrs do not tell apart (OPG023).
+
+    Bindings take the first combination that has the dtypes of the inputs and, among its outputs,
+    those of the attrs.
+    """
+    inputs = list(zip(*(r.dtypes or () for r in raws if not r.is_output), strict=True))
+    outputs = list(zip(*(r.dtypes or () for r in raws if r.is_output), strict=True))
+    chosen = {r.param.chosen_by: r.dtypes for r in raws if r.param.chosen_by is not None}
+    for row, dtypes in enumerate(outputs):
+        wanted = [(chosen[a.name] or ())[row] for a in attrs]
+        fitting = (
+            other
+            for other, found in enumerate(outputs)
+            if (not inputs or inputs[other] == inputs[row]) and set(wanted) <= set(found)
+        )
+        if outputs[next(fitting)] != dtypes:
+            findings.error(
+                "OPG023",
+                f"{wanted[-1]} as '{attrs[-1].name}' may be the dtype of another output",
+                attrs[-1].location,
+                why="a call finds its combination by the dtypes of its inputs and attrs",
+                fix=f"put {wanted[-1]} first in 'allowed'",
+            )
+            return
 
 
 def _read_dtypes(
@@ -148,6 +235,8 @@ def _follow(raw: RawParam, known: dict[str, RawParam], findings: Findings) -> No
         seen.add(id(target))
         current = target
     raw.dtypes = current.dtypes
+    if current.param.chosen_by is not None:
+        raw.param = replace(raw.param, chosen_by=current.param.chosen_by)
 
 
 def _equalize(raws: list[RawParam], findings: Findings) -> None:

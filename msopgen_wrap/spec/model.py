@@ -85,7 +85,20 @@ class DimBinary:
     right: DimExpr
 
 
-DimExpr = DimConst | DimAttr | DimOf | DimRank | DimNumel | DimBinary
+@dataclass(frozen=True)
+class DimScaled:
+    """A dimension times a float attr, rounded down or up; text ``floor(x[2] * scale[0])``.
+
+    The factor is the attr as float32 holds it, which is what CANN passes; the product is taken in
+    double precision.
+    """
+
+    dim: DimExpr
+    factor: DimAttr
+    up: bool = False
+
+
+DimExpr = DimConst | DimAttr | DimOf | DimRank | DimNumel | DimBinary | DimScaled
 
 
 @dataclass(frozen=True)
@@ -132,6 +145,17 @@ class ShapeReduce:
 
 
 @dataclass(frozen=True)
+class ShapePermute:
+    """The dimensions of an input in another order; text ``permute(x, perm)``.
+
+    ``axes`` is a list_int attr that names every axis once, those from the end by negative numbers.
+    """
+
+    tensor: str
+    axes: str
+
+
+@dataclass(frozen=True)
 class AttrTest:
     """Whether an attr has one of some values.
 
@@ -157,7 +181,7 @@ class ShapeChoice:
     otherwise: ShapeRule
 
 
-ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapeChoice
+ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute | ShapeChoice
 
 
 # ---- parameters --------------------------------------------------------------------------------
@@ -188,6 +212,8 @@ class TensorParam:
             None passes None to ``compute``.
         site: of a temporary (``families.parts``), the value of ``compute`` that it holds: a phase
             writes it to the workspace, and later ones read it. None for tensors of the caller.
+        chosen_by: outputs only: the dtype attr whose value is the output's dtype. The op has one
+            combination of dtypes for each of its allowed values.
     """
 
     name: str
@@ -204,6 +230,7 @@ class TensorParam:
     location: Location = field(default_factory=Location, compare=False)
     default: float | int | bool | None = None
     site: Site | None = None
+    chosen_by: str | None = None
 
 
 REQUIRED = object()
@@ -344,6 +371,11 @@ class OpSpec:
     def combos(self) -> int:
         """Number of dtype combinations."""
         return len(self.inputs[0].dtypes) if self.inputs else len(self.outputs[0].dtypes)
+
+    def chosen_attrs(self, combo: int) -> dict[str, str]:
+        """Return the dtype attrs that choose outputs, with their values in a combination."""
+        outputs = (self.whole or self).outputs
+        return {p.chosen_by: p.dtypes[combo] for p in outputs if p.chosen_by is not None}
 
     @property
     def temporaries(self) -> tuple[TensorParam, ...]:

@@ -1,7 +1,8 @@
 """Parse the text form of shape rules to the nodes of ``model.py``.
 
 Forms: ``x`` or ``like x``; ``broadcast(x, y)``; ``[*x[:-1], n, x[0] // 2]``; ``[]``;
-``reduce(x, dim, keepdim)``; any of them ``if`` an attr has a value ``else`` another.
+``reduce(x, dim, keepdim)``; ``permute(x, perm)``; any of them ``if`` an attr has a value ``else``
+another.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     ShapeBroadcast,
     ShapeChoice,
     ShapeLike,
     ShapeList,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
 )
@@ -35,7 +38,10 @@ from msopgen_wrap.spec.shapes import MAX_RANK
 MAX_TEXT = 400
 MAX_DIM = 2**31 - 1
 
-FORMS = "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim), [] if flag else like x"
+FORMS = (
+    "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim), permute(x, perm), "
+    "[] if flag else like x"
+)
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+",
     ast.Sub: "-",
@@ -156,7 +162,9 @@ class _Parser:
                 return ShapeBroadcast(tuple(self.tensor(a) for a in node.args))
             if name == "reduce":
                 return self.reduce(node)
-            hint = suggestion(name, ["broadcast", "reduce"])
+            if name == "permute":
+                return self.permute(node)
+            hint = suggestion(name, ["broadcast", "reduce", "permute"])
             raise self.refuse(
                 "OPG031", f"unknown shape function '{name}'", node, fix=hint or f"forms: {FORMS}"
             )
@@ -218,6 +226,14 @@ class _Parser:
                 "OPG033", f"{fixed} dimensions", node, why=f"a tensor has at most {MAX_RANK}"
             )
         return ShapeList(tuple(items))
+
+    def permute(self, node: ast.Call) -> ShapePermute:
+        self.no_keywords(node)
+        if len(node.args) != 2 or not isinstance(node.args[1], ast.Name):
+            raise self.refuse(
+                "OPG030", "permute() takes an input and a list attr: permute(x, perm)", node
+            )
+        return ShapePermute(self.tensor(node.args[0]), self.attr(node.args[1], ("list_int",)))
 
     def reduce(self, node: ast.Call) -> ShapeReduce:
         given: dict[str, ast.expr] = {}
@@ -359,6 +375,42 @@ class _Parser:
             return DimAttr(name, self.axis(node.slice))
         return DimOf(self.tensor(node.value), self.axis(node.slice))
 
+    def scaled(self, node: ast.Call, name: str) -> DimExpr:
+        """Read ``floor(dimension * factor)``, where a float attr is the factor."""
+        product = node.args[0] if len(node.args) == 1 else None
+        if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.Mult):
+            raise self.refuse(
+                "OPG030",
+                f"{name}() takes a dimension times a float attr",
+                node,
+                fix=f"write '{name}(x[0] * scale)'",
+            )
+        left, right = product.left, product.right
+        if self.factor_name(left) is not None:
+            left, right = right, left
+        attr = self.factor_name(right)
+        if attr is None:
+            floats = [n for n, kind in self.names.attrs.items() if kind in ("float", "list_float")]
+            raise self.refuse(
+                "OPG033",
+                f"no factor of {name}() is a float attr",
+                node,
+                why=f"float attrs: {listed(floats) or 'none'}",
+                fix="a product of integers needs no rounding",
+            )
+        if isinstance(right, ast.Subscript):
+            factor = DimAttr(self.attr(attr, ("list_float",)), self.axis(right.slice))
+        else:
+            factor = DimAttr(self.attr(attr, ("float",)))
+        return DimScaled(self.dim(left), factor, name == "ceil")
+
+    def factor_name(self, node: ast.expr) -> ast.Name | None:
+        """Return the name of the float attr that an expression is, or is an element of."""
+        name = node.value if isinstance(node, ast.Subscript) else node
+        if isinstance(name, ast.Name) and "float" in self.names.attrs.get(name.id, ""):
+            return name
+        return None
+
     def call(self, node: ast.Call, name: str) -> DimExpr:
         self.no_keywords(node)
         if name in ("rank", "numel"):
@@ -374,5 +426,7 @@ class _Parser:
             for other in dims[1:]:
                 result = DimBinary(name, result, other)
             return result
-        hint = suggestion(name, ["rank", "numel", "min", "max"])
+        if name in ("floor", "ceil"):
+            return self.scaled(node, name)
+        hint = suggestion(name, ["rank", "numel", "min", "max", "floor", "ceil"])
         raise self.refuse("OPG031", f"unknown function '{name}' in a dimension", node, fix=hint)

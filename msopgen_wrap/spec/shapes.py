@@ -6,6 +6,8 @@ the same nodes, so ``evaluate`` is the reference for both.
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,11 +20,13 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     ShapeBroadcast,
     ShapeChoice,
     ShapeLike,
     ShapeList,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
     TensorParam,
@@ -31,7 +35,7 @@ from msopgen_wrap.spec.model import (
 MAX_RANK = 8
 
 Shape = tuple[int, ...]
-PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce
+PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute
 ShapeOrList = Shape | list[Shape]
 
 
@@ -139,6 +143,8 @@ def _evaluate_one(
         return broadcast_shapes([s for n in rule.tensors if (s := shapes.get(n)) is not None])
     if isinstance(rule, ShapeReduce):
         return _evaluate_reduce(rule, _shape_of(rule.tensor, shapes), attrs)
+    if isinstance(rule, ShapePermute):
+        return _permuted(rule, _shape_of(rule.tensor, shapes), attrs)
     result: list[int] = []
     for item in rule.items:
         if isinstance(item, DimSlice):
@@ -178,6 +184,15 @@ def _evaluate_reduce(rule: ShapeReduce, shape: Shape, attrs: Mapping[str, Any]) 
     return tuple(d for i, d in enumerate(shape) if i not in chosen)
 
 
+def _permuted(rule: ShapePermute, shape: Shape, attrs: Mapping[str, Any]) -> Shape:
+    order = [int(axis) for axis in attrs[rule.axes]]
+    places = [axis + len(shape) if axis < 0 else axis for axis in order]
+    if sorted(places) != list(range(len(shape))):
+        text = f"{rule.axes} = {order} is no order of the axes of {rule.tensor}, {list(shape)}"
+        raise ShapeError(text)
+    return tuple(shape[place] for place in places)
+
+
 def evaluate_dim(
     expr: DimExpr, shapes: Mapping[str, Shape | None], attrs: Mapping[str, Any]
 ) -> int:
@@ -211,6 +226,8 @@ def evaluate_dim(
         for dim in _shape_of(expr.tensor, shapes):
             total *= dim
         return total
+    if isinstance(expr, DimScaled):
+        return _scaled(evaluate_dim(expr.dim, shapes, attrs), expr, attrs)
     left = evaluate_dim(expr.left, shapes, attrs)
     right = evaluate_dim(expr.right, shapes, attrs)
     if expr.op in ("//", "%") and right == 0:
@@ -225,6 +242,28 @@ def evaluate_dim(
         "max": lambda: max(left, right),
     }
     return operations[expr.op]()
+
+
+def _scaled(dim: int, expr: DimScaled, attrs: Mapping[str, Any]) -> int:
+    value = attrs[expr.factor.name]
+    if expr.factor.index is not None:
+        try:
+            value = value[expr.factor.index]
+        except IndexError:
+            text = f"attr '{expr.factor.name}' has no element {expr.factor.index}"
+            raise ShapeError(text) from None
+    product = dim * float32(value)
+    if not abs(product) < 2**31:
+        raise ShapeError(f"dimension {dim} times {value} is no size")
+    return math.ceil(product) if expr.up else math.floor(product)
+
+
+def float32(value: float) -> float:
+    """Return the number as float32 holds it, which is what CANN passes for a float attr."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 # ---- queries and text --------------------------------------------------------------------------
@@ -250,7 +289,7 @@ def rule_tensors(rule: ShapeRule) -> tuple[str, ...]:
         return tuple(dict.fromkeys(n for plain in plain_rules(rule) for n in rule_tensors(plain)))
     if isinstance(rule, ShapeBroadcast):
         return tuple(dict.fromkeys(rule.tensors))
-    if isinstance(rule, (ShapeLike, ShapeReduce)):
+    if isinstance(rule, (ShapeLike, ShapeReduce, ShapePermute)):
         return (rule.tensor,)
     names: list[str] = []
     for item in rule.items:
@@ -261,6 +300,8 @@ def rule_tensors(rule: ShapeRule) -> tuple[str, ...]:
 def _dim_tensors(expr: DimExpr) -> list[str]:
     if isinstance(expr, DimBinary):
         return _dim_tensors(expr.left) + _dim_tensors(expr.right)
+    if isinstance(expr, DimScaled):
+        return _dim_tensors(expr.dim)
     return [expr.tensor] if isinstance(expr, (DimOf, DimRank, DimNumel)) else []
 
 
@@ -272,6 +313,8 @@ def rule_attrs(rule: ShapeRule) -> tuple[str, ...]:
         return tuple(dict.fromkeys(names))
     if isinstance(rule, ShapeReduce):
         return tuple(n for n in (rule.dims, rule.keepdim) if isinstance(n, str))
+    if isinstance(rule, ShapePermute):
+        return (rule.axes,)
     if not isinstance(rule, ShapeList):
         return ()
     found: list[str] = []
@@ -284,6 +327,8 @@ def rule_attrs(rule: ShapeRule) -> tuple[str, ...]:
 def _dim_attrs(expr: DimExpr) -> list[str]:
     if isinstance(expr, DimBinary):
         return _dim_attrs(expr.left) + _dim_attrs(expr.right)
+    if isinstance(expr, DimScaled):
+        return [*_dim_attrs(expr.dim), expr.factor.name]
     return [expr.name] if isinstance(expr, DimAttr) else []
 
 
@@ -302,6 +347,8 @@ def format_shape(rule: ShapeRule) -> str:
         dims = rule.dims if isinstance(rule.dims, str) else f"[{', '.join(map(str, rule.dims))}]"
         keep = rule.keepdim if isinstance(rule.keepdim, str) else str(rule.keepdim).lower()
         return f"reduce({rule.tensor}, {dims}, {keep})"
+    if isinstance(rule, ShapePermute):
+        return f"permute({rule.tensor}, {rule.axes})"
     parts = []
     for item in rule.items:
         if not isinstance(item, DimSlice):
@@ -336,6 +383,10 @@ def format_dim(expr: DimExpr) -> str:
         return f"rank({expr.tensor})"
     if isinstance(expr, DimNumel):
         return f"numel({expr.tensor})"
+    if isinstance(expr, DimScaled):
+        dim = format_dim(expr.dim)
+        dim = f"({dim})" if isinstance(expr.dim, DimBinary) else dim
+        return f"{'ceil' if expr.up else 'floor'}({dim} * {format_dim(expr.factor)})"
     if expr.op in ("min", "max"):
         return f"{expr.op}({format_dim(expr.left)}, {format_dim(expr.right)})"
     left, right = (

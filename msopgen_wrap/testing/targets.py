@@ -21,7 +21,7 @@ from msopgen_wrap.run.cached_specs import kit_hash, known_grid, with_known_gradi
 from msopgen_wrap.run.case_runner import tolerance_of
 from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import make_inputs
-from msopgen_wrap.run.op_case import TestCase
+from msopgen_wrap.run.op_case import TestCase, combined_attrs
 from msopgen_wrap.spec.attrs import attr_problem
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.findings import suggestion
@@ -69,7 +69,7 @@ class Target:
         for output in self.spec.outputs:
             if output.inplace:
                 given[output.inplace].copy_(made[output.name])
-        dtypes = _dtypes_of(self.spec, given)
+        dtypes = _dtypes_of(self.spec, {**given, **attrs})
         fresh = [
             map_tensors(functools.partial(_in_kind, dtype=dtypes.get(p.name)), made[p.name])
             for p in fresh_outputs(self.spec)
@@ -114,7 +114,9 @@ class Target:
         found = []
         for combo in combos:
             for case in cases:
-                values = {**defaults, **case.attrs, **own}
+                if any(own.get(n, v) != v for n, v in spec.chosen_attrs(combo).items()):
+                    continue  # the attrs ask for outputs of other dtypes
+                values = combined_attrs(spec, combo, {**defaults, **case.attrs, **own})
                 found.append(self._sample(TestCase(combo, case.shapes, values)))
         return list({s.label: s for s in found}.values())
 
@@ -205,6 +207,10 @@ def _dtypes_of(spec: OpSpec, given: Mapping[str, Any]) -> dict[str, str]:
             str(t.dtype) == f"torch.{p.dtypes[combo]}"
             for p in spec.inputs
             for t in tensors(given[p.name])
+        ) and all(
+            dtype_of(given[name]) is getattr(torch, value)
+            for name, value in spec.chosen_attrs(combo).items()
+            if name in given
         ):
             return {o.name: o.dtypes[combo] for o in spec.outputs}
     return {}

@@ -14,6 +14,7 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     OpSpec,
     ParamKind,
@@ -21,6 +22,7 @@ from msopgen_wrap.spec.model import (
     ShapeChoice,
     ShapeLike,
     ShapeList,
+    ShapePermute,
     ShapeReduce,
     ShapeRule,
 )
@@ -74,6 +76,8 @@ class CppShapes(_ShapeCode):
             else:
                 dims = "{" + ", ".join(str(d) for d in rule.dims) + "}"
             return f"Reduced({self.shape(rule.tensor)}, {dims}, {keep})"
+        if isinstance(rule, ShapePermute):
+            return f"Permuted({self.shape(rule.tensor)}, {rule.axes})"
         return self.list_rule(rule)
 
     def list_rule(self, rule: ShapeList) -> str:
@@ -102,6 +106,12 @@ class CppShapes(_ShapeCode):
             return f"Rank({self.shape(dim.tensor)})"
         if isinstance(dim, DimNumel):
             return f"Numel({self.shape(dim.tensor)})"
+        if isinstance(dim, DimScaled):
+            function = "ScaledUp" if dim.up else "ScaledDown"
+            factor = dim.factor.name
+            if dim.factor.index is not None:
+                factor = f"Factor({factor}, {dim.factor.index})"
+            return f"{function}({self.dim(dim.dim)}, {factor})"
         left, right = self.dim(dim.left), self.dim(dim.right)
         if dim.op in ("min", "max"):
             return f"std::{dim.op}<int64_t>({left}, {right})"
@@ -151,6 +161,8 @@ class PythonShapes(_ShapeCode):
             else:
                 dims = repr(list(rule.dims))
             return f"_checks.reduced_shape({self.shape(rule.tensor)}, {dims}, {rule.keepdim})"
+        if isinstance(rule, ShapePermute):
+            return f"_checks.permuted_shape({self.shape(rule.tensor)}, {rule.axes})"
         parts = []
         for item in rule.items:
             if isinstance(item, DimSlice):
@@ -173,6 +185,9 @@ class PythonShapes(_ShapeCode):
             return f"len({self.shape(dim.tensor)})"
         if isinstance(dim, DimNumel):
             return f"{self.shape(dim.tensor)}.numel()"
+        if isinstance(dim, DimScaled):
+            index = "" if dim.factor.index is None else f"[{dim.factor.index}]"
+            return f"_checks.scaled({self.dim(dim.dim)}, {dim.factor.name}{index}, up={dim.up})"
         assert isinstance(dim, DimBinary)
         left, right = self.dim(dim.left), self.dim(dim.right)
         if dim.op in ("min", "max"):

@@ -173,6 +173,7 @@ def _given_calls(spec: OpSpec, arguments: dict[str, Any]) -> list[Call]:
     """Return the calls of the shapes that the user gave, for every dtype that is wanted."""
     from msopgen_wrap.graph.kept_tensors import frozen_shapes
     from msopgen_wrap.graph.sample import sample_attrs
+    from msopgen_wrap.run.op_case import combined_attrs
     from msopgen_wrap.run.tiling_decisions import RefusedShapes, check_shapes
 
     calls, problems = [], []
@@ -185,7 +186,15 @@ def _given_calls(spec: OpSpec, arguments: dict[str, Any]) -> list[Call]:
         except (RefusedShapes, ValueError) as refusal:
             problems.append(_refused(spec, text, str(refusal)))
             continue
-        calls += [Call(combo, shapes, attrs, _label(spec, combo, shapes)) for combo in combos]
+        calls += [
+            Call(
+                combo,
+                shapes,
+                combined_attrs(spec, combo, attrs),
+                _label(spec, combo, shapes),
+            )
+            for combo in combos
+        ]
     if problems:
         raise OpgenError(problems)
     return calls

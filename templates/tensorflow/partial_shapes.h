@@ -56,6 +56,14 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
         });
     }
     inline Size FloorMod(Size a, Size b) { return a - FloorDiv(a, b) * b; }
+    // A size times a float, rounded.
+    using opgen_binding::Factor;
+    inline Size ScaledDown(Size a, double factor) {
+        return a.known ? Size(opgen_binding::ScaledDown(a.value, factor)) : Size::Unknown();
+    }
+    inline Size ScaledUp(Size a, double factor) {
+        return a.known ? Size(opgen_binding::ScaledUp(a.value, factor)) : Size::Unknown();
+    }
 
     class Sizes {
      public:
@@ -175,6 +183,28 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
     }
 
     // Dims removed, or 1 with keepdim; no dims means all.
+    // Sizes in another order, which names every axis once.
+    inline Sizes Permuted(const Sizes& shape, const std::vector<int64_t>& axes) {
+        if (!shape.ranked()) {
+            return shape;
+        }
+        const int64_t rank = shape.rank();
+        std::vector<bool> taken(static_cast<size_t>(rank), false);
+        OPGEN_CHECK(
+            static_cast<int64_t>(axes.size()) == rank,
+            "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
+        Sizes result;
+        for (const int64_t axis : axes) {
+            const int64_t place = axis < 0 ? axis + rank : axis;
+            OPGEN_CHECK(place >= 0 && place < rank && !taken[static_cast<size_t>(place)],
+                        "axis " + std::to_string(axis) + " of an order for shape " + Text(shape) +
+                            " is none, or there twice");
+            taken[static_cast<size_t>(place)] = true;
+            result.push_back(shape.sizes()[static_cast<size_t>(place)]);
+        }
+        return result;
+    }
+
     inline Sizes Reduced(const Sizes& shape, const std::vector<int64_t>& dims, bool keepdim) {
         if (!shape.ranked()) {
             return dims.empty() && !keepdim ? Sizes() : shape;

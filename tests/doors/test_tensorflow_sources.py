@@ -110,9 +110,18 @@ RULES = [
     "reduce(x, [], false)",
     "[*y[1:], *x[-1:]]",
     "like x if keep else []",
+    "[floor(x[0] * factors[0]), ceil(y[-1] * alpha), max(floor(alpha * x[-1]), n)]",
+    "permute(x, perm)",
 ]
 CASES = [([2, 3], [3]), ([4, 1, 5], [4, 6, 1]), ([0, 7], [1]), ([3], [3]), ([2, 3], [4])]
-ATTRS = {"n": 6, "dims": [0], "keep": True}
+ATTRS = {
+    "n": 6,
+    "dims": [0],
+    "keep": True,
+    "factors": [0.7],
+    "alpha": 1.5,
+    "perm": [1, 0],
+}
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +130,8 @@ def inferred(tmp_path_factory):
     folder = tmp_path_factory.mktemp("partial")
     spec = spec_of(
         "op: Any\ninputs: {x: float32, y: float32}\n"
-        "attrs: {n: 1, dims: {type: list_int, default: [0]}, keep: true}\n"
+        "attrs: {n: 1, dims: {type: list_int, default: [0]}, keep: true, factors: [0.7],"
+        " alpha: 1.5, perm: [1, 0]}\n"
         "outputs: {z: {shape: like x}}\ncompute: x\nbackward: none\n"
     )
     names = ShapeNames(("x", "y"), {a.name: a.type for a in spec.attrs})
@@ -159,8 +169,12 @@ static Sizes Rule(int rule, const Sizes& x, const Sizes& y) {
     const int64_t n = 6;
     const std::vector<int64_t> dims = {0};
     const bool keep = true;
+    const std::vector<float> factors = {0.7f};
+    const double alpha = 1.5;
+    const std::vector<int64_t> perm = {1, 0};
 RULES
-    return Broadcast("any", {x, y, Sizes{n, dims[0], keep}});
+    const Size scaled = ScaledDown(2, factors[0] * alpha);
+    return Broadcast("any", {x, y, Sizes{n, dims[0], keep, perm[0], scaled}});
 }
 static Sizes Parse(const std::string& text) {
     if (text == "?") return Sizes::Unknown();
@@ -209,6 +223,9 @@ def test_known_sizes_give_what_the_spec_says(inferred, rule):
         ("reduce(x, dims, keep)", [-1, 3], [5], "[1, 3]"),
         ("reduce(x, [], false)", None, [5], "[]"),
         ("like x if keep else []", [-1], [5], "[?]"),
+        (RULES[-2], [-1, 3], [4], "[?, 6, 6]"),
+        ("permute(x, perm)", [-1, 3], [4], "[3, ?]"),
+        ("permute(x, perm)", None, [4], "[...]"),
     ],
 )
 def test_unknown_sizes_stay_unknown(inferred, rule, x, y, expected):

@@ -161,11 +161,13 @@ SPECIAL = [0.0, -0.0, 1.0, 1.0, float("inf"), -1.0, float("-inf"), 3.0, float("n
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("which", ["cummax", "cummin"])
-def test_positions_are_those_of_torch(which, tmp_path):
+@pytest.mark.parametrize(
+    ("which", "dtype"), [("cummax", "float32"), ("cummin", "float32"), ("cummin", "int32")]
+)
+def test_positions_are_those_of_torch(which, dtype, tmp_path):
     path = tmp_path / "case.yaml"
     path.write_text(
-        "op: ScanPositions\ninputs:\n  x: {dtype: float32, rank: 2}\noutputs:\n"
+        f"op: ScanPositions\ninputs:\n  x: {{dtype: {dtype}, rank: 2}}\noutputs:\n"
         "  v: {dtype: x, shape: like x}\n  i: {dtype: int64, shape: like x}\n"
         "attrs:\n  dim: {type: int, default: -1}\n"
         f"compute: v, i = torch.{which}(x, dim)\nbackward: none\n",
@@ -176,10 +178,14 @@ def test_positions_are_those_of_torch(which, tmp_path):
     for shape, dim in (((5, 40), -1), ((3, 700), 1), ((90, 33), 0)):
         x = torch.tensor(SPECIAL)[torch.randint(0, len(SPECIAL), shape, generator=generator)]
         x[0] = x[0].clamp(-3, 3).nan_to_num(0.0)
+        if dtype == "int32":  # the ends of the range, and numbers that float32 does not hold
+            x = x.nan_to_num(2.0).double().clamp(-(2**31), 2**31 - 1).to(torch.int32)
+            x = torch.where(x == 5, torch.tensor(2**24 + 1, dtype=torch.int32), x)
         outputs, _, result = op.run({"x": x}, {"dim": dim}, mode="check")
         value, index = getattr(torch, which)(x, dim)
         assert torch.equal(outputs["i"], index)
         assert torch.equal(outputs["v"].nan_to_num(9.0), value.nan_to_num(9.0))
+        assert outputs["v"].dtype is x.dtype
         assert result.findings == []
 
 

@@ -26,6 +26,21 @@ compute: x * alpha + y
 """
 
 
+# The dtype that an attr gives one output is that of another one.
+TOLD = """\
+op: Demo
+inputs: {x: [float16, float32]}
+outputs:
+  z: {dtype: kind, shape: like x}
+  w: {dtype: float32, shape: like x}
+attrs:
+  @@kind: {type: dtype, allowed: [float16, float32]}
+compute: |
+  z = x.to(kind)
+  w = x.float()
+"""
+
+
 def swap(old: str, new: str) -> str:
     assert old in GOOD
     return GOOD.replace(old, new)
@@ -81,6 +96,14 @@ BAD = [
     ("OPG014", swap("[float16, float32]", "@@float64")),
     ("OPG014", swap("y: x", "y: @@X")),
     ("OPG014", swap("[float16, float32]", "[float16, @@3]")),
+    ("OPG014", swap("y: x", "y: @@kind").replace("alpha: 1.0", "alpha: 1.0\n  kind: float16")),
+    (
+        "OPG022",
+        swap("z: broadcast(x, y)", 'z: {dtype: kind, shape: "broadcast(x, y)"}').replace(
+            "alpha: 1.0", "alpha: 1.0\n  @@kind: float16"
+        ),
+    ),
+    ("OPG023", TOLD),
     ("OPG015", swap("y: x", "y: [float16, float32, int32]").replace("x: [", "x: @@[", 1)),
     ("OPG015", swap("[float16, float32]", "@@[float16, float16]")),
     ("OPG015", swap("[float16, float32]", "@@[]")),

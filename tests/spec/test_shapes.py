@@ -18,11 +18,13 @@ from msopgen_wrap.spec.model import (
     DimNumel,
     DimOf,
     DimRank,
+    DimScaled,
     DimSlice,
     ShapeBroadcast,
     ShapeChoice,
     ShapeLike,
     ShapeList,
+    ShapePermute,
     ShapeReduce,
 )
 from msopgen_wrap.spec.shape_parser import ShapeNames, parse_shape
@@ -43,7 +45,9 @@ NAMES = ShapeNames(
         "keep": "bool",
         "dims": "list_int",
         "alpha": "float",
+        "factors": "list_float",
         "how": "str",
+        "perm": "list_int",
     },
     frozenset({"xs"}),
 )
@@ -57,7 +61,16 @@ def parse(text: str) -> Any:
 
 
 SHAPES = {"x": (2, 3, 5), "y": (4, 1, 5)}
-ATTRS = {"n": 7, "how": "sum", "sizes": (8, 9), "keep": True, "dims": (0, -1)}
+ATTRS = {
+    "n": 7,
+    "how": "sum",
+    "sizes": (8, 9),
+    "keep": True,
+    "dims": (0, -1),
+    "alpha": 0.7,
+    "factors": (0.5, 2.0, 1e30),
+    "perm": (2, -3, 1),
+}
 
 RULES = [
     ("x", ShapeLike("x"), (2, 3, 5)),
@@ -94,6 +107,23 @@ RULES = [
     ("(like y if keep else like x) if n == 7 else []", None, (4, 1, 5)),
     ("reduce(x, 1, true) if not keep else x", None, (2, 3, 5)),
     ("[1] if n not in (7, 8) else [2]", None, (2,)),
+    (
+        "[floor(x[2] * factors[0]), ceil(factors[0] * x[2])]",
+        ShapeList(
+            (
+                DimScaled(DimOf("x", 2), DimAttr("factors", 0)),
+                DimScaled(DimOf("x", 2), DimAttr("factors", 0), up=True),
+            )
+        ),
+        (2, 3),
+    ),
+    # ten times 0.7 is 7, but not ten times the float32 beside it
+    ("[floor((x[0] * 5) * alpha), max(n, floor(x[1] * factors[-2]))]", None, (6, 7)),
+    ("[floor(x[0] * factors[2])]", None, ShapeError),
+    ("[floor(x[0] * factors[3])]", None, ShapeError),
+    ("permute(x, perm)", ShapePermute("x", "perm"), (5, 2, 3)),
+    ("permute(x, dims)", None, ShapeError),
+    ("permute(y, sizes)", None, ShapeError),
     ("[x[0] - 3]", None, ShapeError),
     ("[x[5]]", None, ShapeError),
     ("[x[0] // (x[1] - 3)]", None, ShapeError),
@@ -170,6 +200,10 @@ def test_references() -> None:
     rule = parse("[*x[:-1], n + sizes[0], y[0]]")
     assert rule_tensors(rule) == ("x", "y")
     assert rule_attrs(rule) == ("n", "sizes")
+    scaled = parse("[floor((x[0] + n) * factors[1])]")
+    assert (rule_tensors(scaled), rule_attrs(scaled)) == (("x",), ("n", "factors"))
+    ordered = parse("permute(y, perm)")
+    assert (rule_tensors(ordered), rule_attrs(ordered)) == (("y",), ("perm",))
 
 
 def test_references_of_rules_with_conditions() -> None:
@@ -192,9 +226,18 @@ def test_references_of_rules_with_conditions() -> None:
         ("x if keep and keep else y", "OPG030"),
         ("like [] if keep else y", "OPG033"),
         ("[n if keep else 1]", "OPG030"),
+        ("[floor(x[0])]", "OPG030"),
+        ("[floor(x[0] * n)]", "OPG033"),
+        ("[floor(x[0] * factors)]", "OPG033"),
+        ("[floor(x[0] * alpha[0])]", "OPG033"),
+        ("[floor(alpha * alpha)]", "OPG033"),
+        ("[x[0] * alpha]", "OPG033"),
+        ("permute(x)", "OPG030"),
+        ("permute(x, [1, 0])", "OPG030"),
+        ("permute(x, n)", "OPG033"),
     ],
 )
-def test_conditions_that_are_none(text: str, code: str) -> None:
+def test_rules_that_are_none(text: str, code: str) -> None:
     findings = Findings()
     assert parse_shape(text, NAMES, Location("t", 1, 1), findings) is None
     assert [d.code for d in findings.items] == [code]

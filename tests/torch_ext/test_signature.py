@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from msopgen_wrap.spec.shapes import evaluate
+from msopgen_wrap.spec.shapes import ShapeError, evaluate
 from msopgen_wrap.torch_ext.shape_code import CppShapes, PythonShapes
 from msopgen_wrap.torch_ext.signature import aclnn_params, torch_schema
 
@@ -155,6 +155,10 @@ RULES = {
     "reduce(x, dims, keep)": "Reduced(Shape(x), dims, keep)",
     "reduce(x, n)": "Reduced(Shape(x), {n}, false)",
     "reduce(x, [0, -1], True)": "Reduced(Shape(x), {0, -1}, true)",
+    "[floor(x[0] * factors[1]), ceil(numel(y) * alpha)]": (
+        "Sizes{ScaledDown(Dim(Shape(x), 0), Factor(factors, 1)), ScaledUp(Numel(Shape(y)), alpha)}"
+    ),
+    "permute(y, dims)": "Permuted(Shape(y), dims)",
 }
 
 
@@ -171,6 +175,8 @@ attrs:
   n: {{type: int, default: 1}}
   keep: {{type: bool, default: false}}
   dims: {{type: list_int, default: [0, 1]}}
+  factors: [0.5, 0.7]
+  alpha: 1.5
 compute: x + y
 backward: none
 """
@@ -197,8 +203,14 @@ backward: none
     module.loader.exec_module(checks)
     code = PythonShapes(op).rule(shape)
     for x, y in [((4, 6), (4, 6)), ((5, 7), (5, 1)), ((3, 2), (2,)), ((2, 3, 4), (3, 1))]:
-        attrs = {"n": 1, "keep": True, "dims": [0, 1]}
-        expected = evaluate(shape, {"x": x, "y": y}, attrs)
+        attrs = {"n": 1, "keep": True, "dims": [0, 1], "factors": [0.5, 0.7], "alpha": 1.5}
         names = {name: SimpleNamespace(shape=torch.Size(s)) for name, s in (("x", x), ("y", y))}
-        got = eval(code, {"torch": torch, "_checks": checks, **names, **attrs})
+        known = {"torch": torch, "_checks": checks, **names, **attrs}
+        try:
+            expected = evaluate(shape, {"x": x, "y": y}, attrs)
+        except ShapeError:
+            with pytest.raises(RuntimeError, match="no order of the axes"):
+                eval(code, known)
+            continue
+        got = eval(code, known)
         assert tuple(got) == tuple(expected), (rule, x, y)

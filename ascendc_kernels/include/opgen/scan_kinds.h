@@ -79,7 +79,8 @@ struct ProductScan {
     }
 };
 
-// The largest element, or the smallest, up to each one; NaN from the first NaN on.
+// The largest element, or the smallest, up to each one; NaN from the first NaN on. Elements are
+// float or int32_t.
 template <bool kMaximum>
 struct ExtremeScan {
     static constexpr uint32_t kStates = 1;
@@ -89,7 +90,11 @@ struct ExtremeScan {
 
     template <typename C>
     __aicore__ inline static C Identity(uint32_t) {
-        return kMaximum ? -kInf : kInf;
+        if constexpr (Same<C, int32_t>::value) {
+            return kMaximum ? INT32_MIN : INT32_MAX;
+        } else {
+            return kMaximum ? -kInf : kInf;
+        }
     }
     // Where an element takes the place of what is before it: also one that is equal, or NaN.
     __aicore__ inline static LocalTensor<uint8_t> Replaces(const Tile32& before,
@@ -109,6 +114,28 @@ struct ExtremeScan {
         VectorBarrier();
         return better;
     }
+    // Integers are compared for equality only: an element that is the extreme of both replaces.
+    __aicore__ inline static LocalTensor<uint8_t> Replaces(const LocalTensor<int32_t>& before,
+                                                           const LocalTensor<int32_t>& element,
+                                                           const LocalTensor<int32_t>& scratch,
+                                                           uint32_t apart, uint32_t count) {
+        const LocalTensor<uint8_t> better = scratch.template ReinterpretCast<uint8_t>();
+        const LocalTensor<int32_t> extreme = scratch[apart];
+        Extreme(extreme, before, element, count);
+        VectorBarrier();
+        AscendC::Compare(better, extreme, element, CMPMODE::EQ, count);
+        VectorBarrier();
+        return better;
+    }
+    __aicore__ inline static void Extreme(const LocalTensor<int32_t>& dst,
+                                          const LocalTensor<int32_t>& before,
+                                          const LocalTensor<int32_t>& element, uint32_t count) {
+        if constexpr (kMaximum) {
+            AscendC::Max(dst, before, element, count);
+        } else {
+            AscendC::Min(dst, before, element, count);
+        }
+    }
     __aicore__ inline static void Join(const ScanState<float, 1>& dst,
                                        const ScanState<float, 1>& before,
                                        const ScanState<float, 1>& element, const Tile32& scratch,
@@ -118,13 +145,19 @@ struct ExtremeScan {
         AscendC::Select(dst.of[0], replaces, element.of[0], before.of[0],
                         SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
     }
+    __aicore__ inline static void Join(const ScanState<int32_t, 1>& dst,
+                                       const ScanState<int32_t, 1>& before,
+                                       const ScanState<int32_t, 1>& element,
+                                       const LocalTensor<int32_t>&, uint32_t, uint32_t count) {
+        Extreme(dst.of[0], before.of[0], element.of[0], count);
+    }
 };
 
 using MaxScan = ExtremeScan<true>;
 using MinScan = ExtremeScan<false>;
 
 // Where along the axis that element is, the last of equal ones: the element, and its position as
-// the bits of an integer.
+// an integer, or as the bits of one beside a float.
 template <bool kMaximum>
 struct PositionScan {
     static constexpr uint32_t kStates = 2;
@@ -134,10 +167,11 @@ struct PositionScan {
 
     template <typename C>
     __aicore__ inline static C Identity(uint32_t state) {
-        return state == 1 ? 0.0f : ExtremeScan<kMaximum>::template Identity<C>(0);
+        return state == 1 ? static_cast<C>(0) : ExtremeScan<kMaximum>::template Identity<C>(0);
     }
-    __aicore__ inline static void Begin(const Tile32& value, const Tile32& position,
-                                        const Tile32& src, const Tile& box) {
+    template <typename C>
+    __aicore__ inline static void Begin(const LocalTensor<C>& value, const LocalTensor<C>& position,
+                                        const LocalTensor<C>& src, const Tile& box) {
         const LocalTensor<int32_t> index = position.template ReinterpretCast<int32_t>();
         const int32_t first = static_cast<int32_t>(box.offset);
         AscendC::DataCopy(value, src, box.count);
@@ -156,19 +190,24 @@ struct PositionScan {
         }
         VectorBarrier();
     }
-    __aicore__ inline static void Join(const ScanState<float, 2>& dst,
-                                       const ScanState<float, 2>& before,
-                                       const ScanState<float, 2>& element, const Tile32& scratch,
-                                       uint32_t apart, uint32_t count) {
+    template <typename C>
+    __aicore__ inline static void Join(const ScanState<C, 2>& dst, const ScanState<C, 2>& before,
+                                       const ScanState<C, 2>& element,
+                                       const LocalTensor<C>& scratch, uint32_t apart,
+                                       uint32_t count) {
         const LocalTensor<uint8_t> replaces =
             ExtremeScan<kMaximum>::Replaces(before.of[0], element.of[0], scratch, apart, count);
         for (uint32_t i = 0; i < kStates; ++i) {
-            AscendC::Select(dst.of[i], replaces, element.of[i], before.of[i],
+            // selects bits, whatever they are
+            const Tile32 to = dst.of[i].template ReinterpretCast<float>();
+            AscendC::Select(to, replaces, element.of[i].template ReinterpretCast<float>(),
+                            before.of[i].template ReinterpretCast<float>(),
                             SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
         }
     }
-    __aicore__ inline static void Finish(const LocalTensor<int32_t>& dst, const Tile32&,
-                                         const Tile32& position, uint32_t count) {
+    template <typename C>
+    __aicore__ inline static void Finish(const LocalTensor<int32_t>& dst, const LocalTensor<C>&,
+                                         const LocalTensor<C>& position, uint32_t count) {
         AscendC::DataCopy(dst, position.template ReinterpretCast<int32_t>(), count);
     }
 };

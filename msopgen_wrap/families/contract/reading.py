@@ -123,7 +123,8 @@ class ProductLowerer(Lowerer):
             axis: Any = node.args[1]
             return self._size_of(source, int(axis))
         if isinstance(value, _Matrices):
-            if target in _CASTS | IDENTITY | RESHAPES | _PERMUTES:
+            ordered = target in _PERMUTES and len(node.args) > 1 and isinstance(node.args[1], Node)
+            if target in _CASTS | IDENTITY | RESHAPES | _PERMUTES and not ordered:
                 return value
             raise self.more(node)
         if isinstance(value, View) and target in _CASTS | IDENTITY:
@@ -287,6 +288,8 @@ class ProductLowerer(Lowerer):
 def _order(node: Node, rank: int) -> list[int]:
     if target_name(node) == "aten.permute.default":
         listed: Any = node.args[1]
+        if isinstance(listed, Node):
+            return []  # an attr gives the order: it may be any
         return [int(axis) % rank for axis in listed]
     order = list(range(rank))
     first, second = node.args[1:3] if len(node.args) > 2 else (0, 1)

@@ -187,8 +187,9 @@ def _cummin(low: Lowerer, node: Node) -> tuple[Any, Val]:
 def _extreme(low: ScanLowerer, node: Node, which: str) -> tuple[Any, Val]:
     """Return the extremes up to each element, and the positions of the last of them."""
     dtype = str(node.meta["val"][0].dtype).removeprefix("torch.")
-    if dtype in ("int32", "int64"):
+    if dtype == "int64":
         raise low.unsupported_dtype(dtype, "", node)
-    value: Any = low.scan(node, which, F32)
-    position = low.scan(node, f"{which}Position", F32)
+    kind = I32 if dtype == "int32" else F32
+    value: Any = low.scan(node, which, kind)
+    position = low.scan(node, f"{which}Position", kind)
     return low.as_kind(value, COMPUTE_KIND[dtype]), position

@@ -5,6 +5,7 @@
 #define OPGEN_BINDING_SHAPES_H
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -98,6 +99,26 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
         return result;
     }
 
+    // Dims in another order, which names every axis once.
+    template <typename List>
+    Sizes Permuted(const Sizes& shape, const List& axes) {
+        const int64_t rank = Rank(shape);
+        std::vector<bool> taken(shape.size(), false);
+        OPGEN_CHECK(
+            static_cast<int64_t>(axes.size()) == rank,
+            "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
+        Sizes result;
+        for (const int64_t axis : axes) {
+            const int64_t place = axis < 0 ? axis + rank : axis;
+            OPGEN_CHECK(place >= 0 && place < rank && !taken[place],
+                        "axis " + std::to_string(axis) + " of an order for shape " + Text(shape) +
+                            " is none, or there twice");
+            taken[place] = true;
+            result.push_back(shape[place]);
+        }
+        return result;
+    }
+
     // Division and remainder as in Python (towards minus infinity).
     inline int64_t FloorDiv(int64_t a, int64_t b) {
         OPGEN_CHECK(b != 0, "a shape rule divides by zero");
@@ -105,6 +126,29 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
         return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
     }
     inline int64_t FloorMod(int64_t a, int64_t b) { return a - FloorDiv(a, b) * b; }
+
+    // Element of a list of floats, by which a size is scaled.
+    template <typename List>
+    double Factor(const List& factors, int64_t index) {
+        const int64_t count = static_cast<int64_t>(factors.size());
+        const int64_t place = index < 0 ? index + count : index;
+        OPGEN_CHECK(place >= 0 && place < count,
+                    "a list attribute of factors has too few elements");
+        return static_cast<double>(factors[static_cast<size_t>(place)]);
+    }
+    // A size times a factor as float32 holds it, which is what a kernel gets, rounded.
+    inline double Product(int64_t dim, double factor) {
+        const double product =
+            static_cast<double>(dim) * static_cast<double>(static_cast<float>(factor));
+        OPGEN_CHECK(std::fabs(product) < 2147483648.0, "a size times a factor is no size");
+        return product;
+    }
+    inline int64_t ScaledDown(int64_t dim, double factor) {
+        return static_cast<int64_t>(std::floor(Product(dim, factor)));
+    }
+    inline int64_t ScaledUp(int64_t dim, double factor) {
+        return static_cast<int64_t>(std::ceil(Product(dim, factor)));
+    }
 
 }  // namespace opgen_binding
 

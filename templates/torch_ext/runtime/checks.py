@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -134,6 +136,21 @@ def check_devices(op: str, names: Sequence[str], *tensors: Any) -> None:
 def shape_or_scalar(tensor: torch.Tensor | None) -> Sequence[int]:
     """Return the shape of an optional input; an absent one broadcasts to anything."""
     return () if tensor is None else tensor.shape
+
+
+def permuted_shape(shape: Sequence[int], axes: Sequence[int]) -> list[int]:
+    """Return the dimensions in another order, which names every axis once."""
+    rank = len(shape)
+    places = [axis + rank if axis < 0 else axis for axis in axes]
+    if sorted(places) != list(range(rank)):
+        raise RuntimeError(f"{list(axes)} is no order of the axes of shape {list(shape)}")
+    return [shape[place] for place in places]
+
+
+def scaled(dim: Any, factor: float, *, up: bool) -> Any:
+    """Return a dimension times a float attr as float32 holds it, rounded down or up."""
+    product = dim * struct.unpack("f", struct.pack("f", factor))[0]
+    return math.ceil(product) if up else math.floor(product)
 
 
 def reduced_shape(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> list[int]:

@@ -293,6 +293,19 @@ struct View {
         return true;
     }
 
+    // All axes, in an order that names each of them once.
+    bool PermuteAll(const int64_t* axes, size_t count) {
+        std::vector<bool> taken(dim.size(), false);
+        for (size_t k = 0; k < count; ++k) {
+            size_t i = 0;
+            if (!Axis(axes[k], i) || taken[i]) {
+                return false;
+            }
+            taken[i] = true;
+        }
+        return count == dim.size() && Permute(std::vector<int64_t>(axes, axes + count));
+    }
+
  private:
     void Erase(size_t i) {
         for (std::vector<int64_t>* part : {&dim, &stride, &from, &to}) {
