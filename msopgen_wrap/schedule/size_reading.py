@@ -56,6 +56,10 @@ NUMBER_CALLS = {
 }
 
 
+# Calls that are told the sizes of their result, and by which argument.
+_TOLD = {**dict.fromkeys(RESHAPES, 1), "aten.expand.default": 1, "aten.full.default": 0}
+
+
 @dataclass
 class SizeReader(Emitter):
     """Lowers the calls whose results are numbers of the host: sizes, and arithmetic on them.
@@ -92,8 +96,8 @@ class SizeReader(Emitter):
     def _intermediate_size(self, source: Node, axis: int) -> ScalarExpr | None:
         while target_name(source) in IDENTITY:
             source = source.args[0]  # type: ignore[assignment]
-        if target_name(source) in {*RESHAPES, "aten.expand.default"}:
-            sizes: Any = source.args[1]
+        if target_name(source) in _TOLD:
+            sizes: Any = source.args[_TOLD[target_name(source)]]
             if isinstance(sizes[axis], Node) or sizes[axis] >= 0:
                 return self.scalar_expr(sizes[axis])
         cut = _cut_length(self.values.get(source), axis)
