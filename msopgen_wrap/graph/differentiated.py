@@ -252,6 +252,13 @@ def _prelu(x: Any, weight: Any) -> Any:
 # ---- attention -----------------------------------------------------------------------------------
 
 
+def _for_heads_of(query: Any, x: Any) -> Any:
+    """Repeat each head of keys or values for the heads of the query that it serves."""
+    before, heads, rest = list(x.shape[:-3]), x.shape[-3], list(x.shape[-2:])
+    each = query.shape[-3] // heads
+    return x.unsqueeze(-3).expand(*before, heads, each, *rest).reshape(*before, heads * each, *rest)
+
+
 def _attention(
     query: Any,
     key: Any,
@@ -263,8 +270,10 @@ def _attention(
     enable_gqa: bool = False,
 ) -> Any:
     """Return attention as products and a softmax; PyTorch's derivative is a call of its own."""
-    if enable_gqa or (isinstance(dropout_p, float) and dropout_p != 0.0):
+    if isinstance(dropout_p, float) and dropout_p != 0.0:
         return NotImplemented
+    if enable_gqa:
+        key, value = _for_heads_of(query, key), _for_heads_of(query, value)
     factor = torch.sym_max(query.shape[-1], 1) ** -0.5 if scale is None else scale
     scores = query @ key.mT * factor
     if is_causal:

@@ -49,6 +49,9 @@ CALLS = {
         x[..., 0, 0], (y[:, 0, 0, 0] > 0).long(), 2, 0.7, w.detach()
     ),
     "a class": lambda x, y, w, b: F.multi_margin_loss(x[0, :, 0, 0], torch.tensor(3)),
+    "heads that share keys": lambda x, y, w, b: F.scaled_dot_product_attention(
+        x, y[:, :3], y[:, 3:].tanh(), enable_gqa=True
+    ),
     "deviation": lambda x, y, w, b: x.std((1, 2), correction=0, keepdim=True),
 }
 
