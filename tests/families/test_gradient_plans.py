@@ -169,20 +169,22 @@ def test_a_row_for_several_others_is_written_before_it_is_read() -> None:
     assert [evaluate(size, {}, sizes) for size in shape.own] == [6, 5]
 
 
+@pytest.mark.slow
 def test_the_sizes_of_what_is_scattered_may_be_a_list_of_an_attr() -> None:
     plan = plan_op(
         _inputs(
-            "op: Listed\ninputs:\n  x: {dtype: float32, rank: 1}\n"
-            "  i: {dtype: int32, rank: 1}\noutputs:\n  y: {dtype: x, shape: '[i[0], x[0]]'}\n"
+            "op: Listed\ninputs:\n  x: {dtype: float32, rank: 3}\n"
+            "  i: {dtype: int32, rank: 1}\noutputs:\n"
+            "  y: {dtype: x, shape: '[i[0], x[1], sizes[0]]'}\n"
             "attrs: {sizes: [4]}\ncompute: |\n"
-            "  wide = x[None].expand(sizes[0], x.shape[0])\n"
+            "  wide = F.interpolate(x, size=[sizes[0]], mode='nearest')\n"
             "  y = torch.index_select(wide, 0, i)\nbackward: kernel\n"
-            "cases:\n  - {x: [5], i: [7]}\n"
+            "cases:\n  - {x: [2, 3, 5], i: [7]}\n"
         )
     )
-    (scatter,) = [part for part in plan.parts if part.family.name == "index"]
-    sizes = {"x": (5,), "i": (7,), "grad_y": (7, 5)}
-    assert [evaluate(s, {"sizes": (9,)}, sizes) for s in scatter.call.sizes] == [9, 5]
+    scatter = next(part for part in plan.parts if part.family.name == "index")
+    sizes = {"x": (2, 3, 5), "i": (7,), "grad_y": (7, 3, 9)}
+    assert [evaluate(s, {"sizes": (9,)}, sizes) for s in scatter.call.sizes] == [2, 3, 9]
 
 
 def test_a_number_per_row_of_an_attr_is_none_of_another_axis() -> None:
