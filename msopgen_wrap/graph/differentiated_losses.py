@@ -126,8 +126,9 @@ def _multi_margin_loss(
         return NotImplemented
     own = torch.arange(x.shape[-1], device=x.device) == target.reshape([*x.shape[:-1], 1])
     labelled = torch.where(own, x, 0.0).sum(-1, keepdim=True)
-    # the derivative of relu at 0 is 0, as that of this loss is
-    steps = torch.relu(torch.where(own, 0.0, x - labelled + margin))
+    steps = x - labelled + margin
+    # as PyTorch's, the loss has no part of a step that is no number
+    steps = torch.where(own | ~(steps > 0), 0.0, steps)
     steps = steps * steps if p == 2 else steps
     if weight is not None:
         steps = steps * torch.where(own, weight, 0.0).sum(-1, keepdim=True)
