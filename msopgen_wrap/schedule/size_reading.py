@@ -20,7 +20,7 @@ from msopgen_wrap.graph.scalars import (
 )
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.schedule.axis_names import AxisNames, product_without
-from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
 from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
@@ -111,10 +111,13 @@ class SizeReader(Emitter):
 
     def _known_size(self, source: Node, axis: int) -> ScalarExpr:
         view = self.values[source]
-        if isinstance(view, View) and view.steps:
+        size = None
+        if isinstance(view, View) and is_expanded(source):
+            size = self._intermediate_size(source, axis)
+        elif isinstance(view, View) and view.steps:
             size = self._size_of(source, axis)
-            if size is not None:
-                return size
+        if size is not None:
+            return size
         result: ScalarExpr = self._size(source, axis)
         return result
 
