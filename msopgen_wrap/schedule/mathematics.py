@@ -178,7 +178,7 @@ def one_less_square_of_tanh(low: Lowerer, one: Any, square: Any) -> Val | None:
     Args:
         one, square: the two sides of a difference.
     """
-    tanh = _squared(square) if one == 1 else None
+    tanh: Any = _squared(square) if one == 1 else None
     if target_name(tanh) != "aten.tanh.default":
         return None
     if not low.dtype(tanh).startswith(("float", "bfloat")):
