@@ -121,6 +121,7 @@ def test_a_gradient_is_made_of_convolutions_with_symbols(name):
     assert traced.structural == {}
 
 
+@pytest.mark.slow
 def test_sizes_that_an_activation_makes_equal_are_known() -> None:
     """The bias and the filters have one symbol for the channels, which is that of neither."""
     spec = gradient_spec(forward_of(CASES["groups, bias and activation"], "GradientCase"))
