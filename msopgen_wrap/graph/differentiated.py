@@ -13,17 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.graph.counting import distances
+from msopgen_wrap.graph.differentiated_losses import LOSSES
 from msopgen_wrap.graph.placement import index_along
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
-
-
-def _reduced(loss: Any, size_average: Any, reduce: Any, reduction: str) -> Any:
-    """Return the mean or the sum of a loss; the arguments are those of PyTorch's functions."""
-    if size_average is not None or reduce is not None:
-        return NotImplemented
-    return {"mean": loss.mean, "sum": loss.sum}.get(reduction, lambda: loss)()
 
 
 # ---- statistics ----------------------------------------------------------------------------------
@@ -152,97 +146,16 @@ def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
     return (tensor.unsqueeze(-1) == classes).to(torch.int64)
 
 
-# ---- losses --------------------------------------------------------------------------------------
-
-
-def _cosine_embedding_loss(
-    x1: Any,
-    x2: Any,
-    target: Any,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    squares = ((x1 * x1).sum(-1) + _COSINE_EPSILON) * ((x2 * x2).sum(-1) + _COSINE_EPSILON)
-    cosine = (x1 * x2).sum(-1) / squares.sqrt()
-    unlike = torch.where(target == -1, (cosine - margin).clamp_min(0), 0.0)
-    loss = torch.where(target == 1, 1 - cosine, unlike)
-    return _reduced(loss, size_average, reduce, reduction)
-
-
-# As PyTorch adds it to the squares of lengths.
-_COSINE_EPSILON = 1e-12
-
-
-def _hinge_embedding_loss(
-    x: Any,
-    target: Any,
-    margin: float = 1.0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    unlike = torch.where(target == 1, 0.0, (margin - x).clamp_min(0))
-    loss = unlike + torch.where(target == -1, 0.0, x)
-    return _reduced(loss, size_average, reduce, reduction)
-
-
-def _margin_ranking_loss(
-    x1: Any,
-    x2: Any,
-    target: Any,
-    margin: float = 0,
-    size_average: Any = None,
-    reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:
-    loss = (-target * (x1 - x2) + margin).clamp_min(0)
-    return _reduced(loss, size_average, reduce, reduction)
-
-
-def gaussian_nll_loss(raised: Callable[[Any, float], Any]) -> Callable[..., Any]:
-    """Return the loss as a function that tracing calls in place of PyTorch's.
-
-    PyTorch raises for negative variances, which a kernel cannot.
-
-    Args:
-        raised: gives variances, those below a number raised to it.
-    """
-
-    def loss_of(
-        x: Any,
-        target: Any,
-        var: Any,
-        full: bool = False,
-        eps: float = 1e-6,
-        reduction: str = "mean",
-    ) -> Any:
-        if not isinstance(var, torch.Tensor):
-            var = var * torch.ones_like(x)
-        elif var.dim() == x.dim() - 1:
-            var = var.unsqueeze(-1)
-        var = raised(var, eps)
-        loss = 0.5 * (torch.log(var) + (x - target) ** 2 / var)
-        loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
-        return _reduced(loss, None, None, reduction)
-
-    return loss_of
-
-
-def _raised_unseen(var: Any, least: float) -> Any:
-    """Raise what is below a number to it, which no gradient sees."""
-    return torch.where(var < least, var + (least - var).detach(), var)
-
-
-def _cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
-    """Return the cosine; lengths below ``eps`` are raised to it, which no gradient sees."""
-    directions = []
-    for x in (x1, x2):
-        length = torch.linalg.vector_norm(x, 2, dim, keepdim=True)
-        raised = length + (length.clamp_min(eps) - length).detach()
-        directions.append(x / raised)
-    return (directions[0] * directions[1]).sum(dim)
+def _padded(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """Repeat the elements at the edges; PyTorch's derivative of that is a call of its own."""
+    if mode != "replicate" or len(pad) % 2 or len(pad) > 2 * x.dim():
+        return NotImplemented
+    for axis, before, behind in zip(range(x.dim() - 1, -1, -1), pad[::2], pad[1::2], strict=False):
+        size = x.shape[axis]
+        count = size + before + behind
+        places = torch.arange(count, dtype=torch.int32, device=x.device) - before
+        x = torch.index_select(x, axis, torch.clamp(torch.clamp(places, min=0), max=size - 1))
+    return x
 
 
 # ---- channels ------------------------------------------------------------------------------------
@@ -339,6 +252,13 @@ def _prelu(x: Any, weight: Any) -> Any:
 # ---- attention -----------------------------------------------------------------------------------
 
 
+def _for_heads_of(query: Any, x: Any) -> Any:
+    """Repeat each head of keys or values for the heads of the query that it serves."""
+    before, heads, rest = list(x.shape[:-3]), x.shape[-3], list(x.shape[-2:])
+    each = query.shape[-3] // heads
+    return x.unsqueeze(-3).expand(*before, heads, each, *rest).reshape(*before, heads * each, *rest)
+
+
 def _attention(
     query: Any,
     key: Any,
@@ -350,8 +270,10 @@ def _attention(
     enable_gqa: bool = False,
 ) -> Any:
     """Return attention as products and a softmax; PyTorch's derivative is a call of its own."""
-    if enable_gqa or (isinstance(dropout_p, float) and dropout_p != 0.0):
+    if isinstance(dropout_p, float) and dropout_p != 0.0:
         return NotImplemented
+    if enable_gqa:
+        key, value = _for_heads_of(query, key), _for_heads_of(query, value)
     factor = torch.sym_max(query.shape[-1], 1) ** -0.5 if scale is None else scale
     scores = query @ key.mT * factor
     if is_causal:
@@ -386,18 +308,15 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.min: _chosen("min"),
     torch.cdist: _cdist,
     functional.one_hot: _one_hot,
+    functional.pad: _padded,
     torch.prod: _product,
     torch.Tensor.prod: _product,
     torch.cumprod: _running_product,
     torch.Tensor.cumprod: _running_product,
-    functional.cosine_embedding_loss: _cosine_embedding_loss,
-    functional.hinge_embedding_loss: _hinge_embedding_loss,
-    functional.margin_ranking_loss: _margin_ranking_loss,
-    functional.cosine_similarity: _cosine_similarity,
-    functional.gaussian_nll_loss: gaussian_nll_loss(_raised_unseen),
     functional.group_norm: _group_norm,
     functional.batch_norm: _batch_norm,
     functional.instance_norm: _instance_norm,
     functional.prelu: _prelu,
     functional.scaled_dot_product_attention: _attention,
+    **LOSSES,
 }

@@ -213,6 +213,25 @@ def with_numel(expr: ScalarExpr) -> ScalarExpr:
     return expr
 
 
+def with_attr(expr: ScalarExpr, name: str, value: Any) -> ScalarExpr:
+    """Return an expression in which an attr, or the elements of a list attr, are numbers.
+
+    Args:
+        name: of the attr.
+        value: of the attr; elements that it lacks stay as they are.
+    """
+    if isinstance(expr, AttrRef) and expr.name == name:
+        if expr.index is None:
+            return Const(value)
+        return Const(value[expr.index]) if expr.index < len(value) else expr
+    if isinstance(expr, Unary):
+        return fold(expr.op, with_attr(expr.arg, name, value))
+    if isinstance(expr, Binary):
+        left, right = (with_attr(e, name, value) for e in (expr.left, expr.right))
+        return fold(expr.op, left, right)
+    return expr
+
+
 def with_product(expr: ScalarExpr, tensor: str, axes: set[int], product: ScalarExpr) -> ScalarExpr:
     """Write the product of the sizes of a tensor along some axes as ``product``, wherever it is."""
     parts = factors(expr)

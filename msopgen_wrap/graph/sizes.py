@@ -32,16 +32,21 @@ def reduced_count(x: torch.Tensor, dims: list[int]) -> Any:
 
 
 def size_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, DimRef]:
-    """Return which dimension of which input every size symbol of a traced graph is."""
+    """Return which dimension of which input every size symbol of a traced graph is.
+
+    Sizes that are equal in every call have symbols of their own, and one that stands for all in
+    what is computed of them.
+    """
     found: dict[sympy.Symbol, DimRef] = {}
     for node in graph.nodes:
         if node.op != "placeholder" or node.name not in inputs:
             continue
         shape = node.meta["val"].shape
         for axis, size in enumerate(shape):
-            symbol = getattr(getattr(size, "node", None), "_expr", None)
-            if isinstance(symbol, sympy.Symbol):
-                found.setdefault(symbol, DimRef(inputs[node.name], axis, len(shape)))
+            known = getattr(size, "node", None)
+            for symbol in (getattr(known, "_expr", None), getattr(known, "expr", None)):
+                if isinstance(symbol, sympy.Symbol):
+                    found.setdefault(symbol, DimRef(inputs[node.name], axis, len(shape)))
     return found
 
 

@@ -8,7 +8,7 @@ is planned.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import OpgenError
@@ -227,13 +227,33 @@ def _row_values(traced: TracedGraph) -> set[str]:
         if not isinstance(value, torch.Tensor) or not isinstance(axes, (list, tuple)) or not axes:
             continue
         for given in traced.graph.nodes:
-            shape = getattr(given.meta.get("val"), "shape", ())
-            # sizes that are symbols compare with numbers by a guard: types come first
-            if given.op == "placeholder" and len(shape) == value.ndim:
-                sizes = [shape[axis] for axis in axes]
-                if all(isinstance(size, int) and size == 1 for size in sizes):
-                    found.add(given.name)
+            if given.op == "placeholder" and _is_one_along(given, axes, value.ndim):
+                found.add(given.name)
     return found
+
+
+def _is_one_along(given: torch.fx.Node, axes: Sequence[int], rank: int) -> bool:
+    """Whether an input has size 1 along axes of an operand.
+
+    A squeeze may lie between inputs of other ranks and the operand: the axes then are those at the
+    same place from the front or from the end.
+
+    Args:
+        given: the input.
+        axes: of the operand.
+        rank: of the operand.
+    """
+    shape = getattr(given.meta.get("val"), "shape", ())
+    ends = [[axis % rank - rank for axis in axes]]
+    if len(shape) != rank:
+        ends.append([axis % rank for axis in axes])
+    for places in ends:
+        if all(-len(shape) <= place < len(shape) for place in places):
+            # sizes that are symbols compare with numbers by a guard: types come first
+            sizes = [shape[place] for place in places]
+            if all(isinstance(size, int) and size == 1 for size in sizes):
+                return True
+    return False
 
 
 def _is_reduction(node: torch.fx.Node) -> bool:

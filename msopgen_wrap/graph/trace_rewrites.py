@@ -19,7 +19,8 @@ from typing import Any
 
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
-from msopgen_wrap.graph.differentiated import DIFFERENTIATED, gaussian_nll_loss
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED
+from msopgen_wrap.graph.differentiated_losses import gaussian_nll_loss
 from msopgen_wrap.graph.index_decompositions import index_functions
 from msopgen_wrap.graph.joined_rows import OF_ANY_RANK
 from msopgen_wrap.graph.placement import join

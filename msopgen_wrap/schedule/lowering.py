@@ -180,7 +180,13 @@ class Lowerer(SizeReader):
     def _check_spans(self) -> None:
         missing = self.spans()
         for node, span in self.expanded.items():
-            moved = [u for u in node.users if target_name(u) in VIEW_OPS | RESHAPES]
+            # a reshape that is not moved to an input is of an output: it is written in the space
+            moved = [
+                u
+                for u in node.users
+                if target_name(u) in VIEW_OPS | RESHAPES
+                and not isinstance(self.values.get(u), Reshaped)
+            ]
             if span in missing and any(target_name(u) not in EXPANDS for u in moved):
                 raise OpgenError(self.unsupported(moved[0], "an expanded tensor"))
 

@@ -169,6 +169,35 @@ def tanh_beside_one(low: Lowerer, node: Node, one: Any, tanh: Any, sign: float) 
     return low.emit("Div", F32, low.emit("Fill", F32, Scalar(Const(2.0))), grown)
 
 
+def one_less_square_of_tanh(low: Lowerer, one: Any, square: Any) -> Val | None:
+    """Return ``1 - tanh(x) ** 2``, the slope of tanh, without cancellation; None for the rest.
+
+    With e = exp(-2 |x|) it is 4 e / (1 + e)^2. What is left of 1 has few digits where tanh is near
+    1: its own roundings are as large. So it is computed of x even where others read the tanh.
+
+    Args:
+        one, square: the two sides of a difference.
+    """
+    tanh: Any = _squared(square) if one == 1 else None
+    if target_name(tanh) != "aten.tanh.default":
+        return None
+    if not low.dtype(tanh).startswith(("float", "bfloat")):
+        return None
+    size = low.emit("Abs", F32, _float(low, tanh.args[0]))
+    shrunk = low.emit("Exp", F32, low.emit("Muls", F32, size, Scalar(Const(-2.0))))
+    whole = low.emit("Adds", F32, shrunk, Scalar(Const(1.0)))
+    quotient = low.emit("Div", F32, shrunk, low.emit("Mul", F32, whole, whole))
+    return low.emit("Muls", F32, quotient, Scalar(Const(4.0)))
+
+
+def _squared(node: Any) -> Any:
+    """Return what is multiplied by itself, None where nothing is."""
+    if target_name(node if isinstance(node, Node) else None) == "aten.mul.Tensor":
+        return node.args[0] if node.args[0] is node.args[1] else None
+    power = isinstance(node, Node) and target_name(node) == "aten.pow.Tensor_Scalar"
+    return node.args[0] if power and node.args[1] == 2 else None
+
+
 @lowers("aten.silu.default")
 def _silu(low: Lowerer, node: Node) -> Any:
     value = _float(low, node.args[0])

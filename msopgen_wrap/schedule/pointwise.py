@@ -80,13 +80,22 @@ DIFFERENCES.update(
 )
 
 
+def _less_tanh(low: Lowerer, node: Node, one: Any, tanh: Any) -> Val | None:
+    """Return 1 less a tanh or its square, where ``node`` is such a difference."""
+    beside = mathematics.tanh_beside_one(low, node, one, tanh, -1.0)
+    plain = len(node.args) == 2 and not node.kwargs
+    if beside is None and plain:
+        beside = mathematics.one_less_square_of_tanh(low, one, tanh)
+    return beside
+
+
 @lowers("aten.add.Tensor", "aten.add.Scalar", "aten.sub.Tensor", "aten.sub.Scalar")
 def _add(low: Lowerer, node: Node) -> Any:
     first, second = node.args[:2]
     beside = (
         mathematics.tanh_beside_one(low, node, second, first, 1.0)
         if "add" in str(node.target)
-        else mathematics.tanh_beside_one(low, node, first, second, -1.0)
+        else _less_tanh(low, node, first, second)
     )
     if beside is not None:
         return beside
@@ -101,7 +110,7 @@ def _add(low: Lowerer, node: Node) -> Any:
 
 @lowers("aten.rsub.Scalar", "aten.rsub.Tensor")
 def _rsub(low: Lowerer, node: Node) -> Any:
-    beside = mathematics.tanh_beside_one(low, node, node.args[1], node.args[0], -1.0)
+    beside = _less_tanh(low, node, node.args[1], node.args[0])
     if beside is not None:
         return beside
     kind, (a, b) = numbers(low, node, *node.args[:2])

@@ -20,7 +20,7 @@ from msopgen_wrap.graph.scalars import (
 )
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.schedule.axis_names import AxisNames, product_without
-from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, target_name
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
 from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
@@ -54,6 +54,10 @@ NUMBER_CALLS = {
     "sym_max": "max",
     "sym_min": "min",
 }
+
+
+# Calls that are told the sizes of their result, and by which argument.
+_TOLD = {**dict.fromkeys(RESHAPES, 1), "aten.expand.default": 1, "aten.full.default": 0}
 
 
 @dataclass
@@ -92,8 +96,8 @@ class SizeReader(Emitter):
     def _intermediate_size(self, source: Node, axis: int) -> ScalarExpr | None:
         while target_name(source) in IDENTITY:
             source = source.args[0]  # type: ignore[assignment]
-        if target_name(source) in {*RESHAPES, "aten.expand.default"}:
-            sizes: Any = source.args[1]
+        if target_name(source) in _TOLD:
+            sizes: Any = source.args[_TOLD[target_name(source)]]
             if isinstance(sizes[axis], Node) or sizes[axis] >= 0:
                 return self.scalar_expr(sizes[axis])
         cut = _cut_length(self.values.get(source), axis)
@@ -107,10 +111,13 @@ class SizeReader(Emitter):
 
     def _known_size(self, source: Node, axis: int) -> ScalarExpr:
         view = self.values[source]
-        if isinstance(view, View) and view.steps:
+        size = None
+        if isinstance(view, View) and is_expanded(source):
+            size = self._intermediate_size(source, axis)
+        elif isinstance(view, View) and view.steps:
             size = self._size_of(source, axis)
-            if size is not None:
-                return size
+        if size is not None:
+            return size
         result: ScalarExpr = self._size(source, axis)
         return result
 

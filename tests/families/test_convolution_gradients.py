@@ -9,6 +9,7 @@ import torch
 from harness import BuiltOp
 
 from msopgen_wrap.graph.convolutions import convolution_backward
+from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
@@ -48,14 +49,15 @@ CASES = {
         "attrs: {step: 2, pad: 1, apart: 1}\n",
     ),
     "groups, bias and activation": Case(
-        "F.relu(F.conv2d(x, w, b, (2, 3), 1, 1, 2))",
+        "F.relu(F.conv2d(x, w, b, (step, 3), 1, 1, 2))",
         4,
-        "[x[0], w[0], (x[2] + 2 - w[2]) // 2 + 1, (x[3] + 2 - w[3]) // 3 + 1]",
+        "[x[0], w[0], (x[2] + 2 - w[2]) // step + 1, (x[3] + 2 - w[3]) // 3 + 1]",
         [
             sizes((2, 6, 9, 11), (8, 3, 3, 3), (8,)),
             sizes((3, 4, 10, 7), (4, 2, 1, 2), (4,)),
         ],
         {"convolution", _TRANSPOSED, _FILTERS},
+        "attrs: {step: 2}\n",
     ),
     "transposed, grouped and dilated": Case(
         "F.conv_transpose2d(x, w, None, 3, 1, 1, 2, (2, 3))",
@@ -117,6 +119,25 @@ def test_a_gradient_is_made_of_convolutions_with_symbols(name):
     assert calls == CASES[name].anchors
     # Numbers of the convolution are read in a call: no attr has shaped the graph.
     assert traced.structural == {}
+
+
+@pytest.mark.slow
+def test_sizes_that_an_activation_makes_equal_are_known() -> None:
+    """The bias and the filters have one symbol for the channels, which is that of neither."""
+    spec = gradient_spec(forward_of(CASES["groups, bias and activation"], "GradientCase"))
+    traced = trace(spec, variants(spec)[0])
+    symbols = {
+        **size_symbols(traced.graph, traced.inputs),
+        **attr_symbols(traced.graph, traced.attrs),
+    }
+    made = [n for n in traced.graph.nodes if isinstance(n.meta.get("val"), torch.Tensor)]
+    unknown = [
+        (node.name, axis)
+        for node in made
+        for axis in range(node.meta["val"].dim())
+        if size_of(node, axis, symbols) is None
+    ]
+    assert made and unknown == []
 
 
 def gradient_call(name: str) -> OpSpec:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.graph.scalars import evaluate
+from msopgen_wrap.spec.loader import load_spec, parse_spec
 
 
 class Case(NamedTuple):
@@ -55,3 +56,18 @@ def test_formulas_of_fixed_sizes_are_planned(name: str, tmp_path: Path) -> None:
     plan = plan_op(load_spec(path))
     found = [part.family.name for part in getattr(plan, "parts", [])] or [plan.family.name]
     assert not case.passes or found == case.passes
+
+
+def test_a_reshape_of_a_repeated_input_has_the_sizes_it_is_repeated_to() -> None:
+    text = (
+        "op: Repeated\ninputs:\n  w: {dtype: float32, rank: 2}\n"
+        "  x: {dtype: float32, shape: '[w[0], 1]'}\n"
+        "outputs:\n  y: {dtype: x, shape: '[w[0] * w[1]]'}\n"
+        "compute: x.expand(w.shape[0], w.shape[1]).reshape(-1)\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    (body,) = plan_op(spec).bodies
+    (step,) = body.output_views["y"].steps
+    shapes = {"w": (3, 4), "x": (3, 1)}
+    assert [evaluate(size, {}, shapes) for size in step.shape] == [3, 4]

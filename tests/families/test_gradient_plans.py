@@ -144,3 +144,59 @@ def test_the_count_of_copies_reaches_the_kernel_of_the_gradient() -> None:
     plan = plan_op(gradient_spec(spec))
     shapes = {"x": (5,), "grad_y": (20,)}
     assert [evaluate(s.expr, {"count": 4}, shapes) for s in plan.scalar_names] == [1 / 4]
+
+
+def _inputs(text: str) -> OpSpec:
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    return gradient_spec(spec, choosing=False)
+
+
+def test_a_row_for_several_others_is_written_before_it_is_read() -> None:
+    """Heads of keys that serve several heads of the query: repeated, then joined with an axis."""
+    plan = plan_op(
+        _inputs(
+            "op: Served\ninputs:\n  k: {dtype: float32, rank: 2}\n"
+            "  q: {dtype: k, shape: '[k[0] * 3, k[1]]'}\noutputs: {y: like q}\ncompute: |\n"
+            "  wide = k[:, None].expand(k.shape[0], 3, k.shape[1])\n"
+            "  y = torch.tanh(q * wide.reshape(k.shape[0] * 3, k.shape[1]).flip(-1))\n"
+            "backward: kernel\n"
+        )
+    )
+    (shape,) = plan.parts[0].bodies[0].stored_shapes.values()
+    sizes = {"q": (6, 5), "k": (2, 5), "grad_y": (6, 5)}
+    assert [evaluate(size, {}, sizes) for size in shape.written] == [2, 3, 5]
+    assert [evaluate(size, {}, sizes) for size in shape.own] == [6, 5]
+
+
+@pytest.mark.slow
+def test_the_sizes_of_what_is_scattered_may_be_a_list_of_an_attr() -> None:
+    plan = plan_op(
+        _inputs(
+            "op: Listed\ninputs:\n  x: {dtype: float32, rank: 3}\n"
+            "  i: {dtype: int32, rank: 1}\noutputs:\n"
+            "  y: {dtype: x, shape: '[i[0], x[1], sizes[0]]'}\n"
+            "attrs: {sizes: [4]}\ncompute: |\n"
+            "  wide = F.interpolate(x, size=[sizes[0]], mode='nearest')\n"
+            "  y = torch.index_select(wide, 0, i)\nbackward: kernel\n"
+            "cases:\n  - {x: [2, 3, 5], i: [7]}\n"
+        )
+    )
+    scatter = next(part for part in plan.parts if part.family.name == "index")
+    sizes = {"x": (2, 3, 5), "i": (7,), "grad_y": (7, 3, 9)}
+    assert [evaluate(s, {"sizes": (9,)}, sizes) for s in scatter.call.sizes] == [2, 3, 9]
+
+
+def test_a_number_per_row_of_an_attr_is_none_of_another_axis() -> None:
+    """What arrives at a sum along an attr has its own pass, beside a mean along the last axis."""
+    plan = plan_op(
+        _inputs(
+            "op: Beside\ninputs: {x: {dtype: float32, rank: [1, 8]}}\n"
+            "outputs:\n  y: reduce(x, dim, keepdim)\n  z: '[*x, 1]'\n"
+            "attrs: {dim: -1, keepdim: false}\ncompute: |\n"
+            "  y = x.sum(dim, keepdim=keepdim) ** 2\n  wide = x.unsqueeze(-1)\n"
+            "  z = wide - wide.mean(-2, keepdim=True)\nbackward: kernel\n"
+        )
+    )
+    families = {" ".join(p.name for p in part.spec.outputs): part.family for part in plan.parts}
+    assert families["grad_x"].name == "elementwise"

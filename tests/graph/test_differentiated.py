@@ -44,6 +44,14 @@ CALLS = {
     "distances": lambda x, y, w, b: torch.cdist(x, y),
     "distances from itself": lambda x, y, w, b: torch.cdist(x, x, p=1.0) * y[..., :3],
     "classes": lambda x, y, w, b: x * F.one_hot((y > 0).long().sum(-1), 6)[..., :5],
+    "edges": lambda x, y, w, b: F.pad(x, (1, 2, 3, 0), mode="replicate") ** 2,
+    "classes of several margins": lambda x, y, w, b: F.multi_margin_loss(
+        x[..., 0, 0], (y[:, 0, 0, 0] > 0).long(), 2, 0.7, w.detach()
+    ),
+    "a class": lambda x, y, w, b: F.multi_margin_loss(x[0, :, 0, 0], torch.tensor(3)),
+    "heads that share keys": lambda x, y, w, b: F.scaled_dot_product_attention(
+        x, y[:, :3], y[:, 3:].tanh(), enable_gqa=True
+    ),
     "deviation": lambda x, y, w, b: x.std((1, 2), correction=0, keepdim=True),
 }
 

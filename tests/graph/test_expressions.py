@@ -16,6 +16,7 @@ from msopgen_wrap.graph.scalars import (
     ScalarExpr,
     Unary,
     evaluate,
+    with_attr,
 )
 from msopgen_wrap.graph.scalars import describe as text
 
@@ -126,3 +127,23 @@ def test_values_stay(expr):
     for d, e, n in itertools.product((0, 1, 2, 5, 9), (0, 1, 7), (-2, 0, 3)):
         given = {"n": n, "a": 0.5}, {"x": (d, e)}
         assert evaluate(simplified(expr), *given) == evaluate(expr, *given)
+
+
+# ---- Expressions at one value of an attr ---------------------------------------------------------
+
+
+def test_an_attr_becomes_a_number() -> None:
+    rng = random.Random(3)
+    for _ in range(200):
+        expr, value = random_expression(rng, 3), rng.choice((-3, 0, 1, 8))
+        known = with_attr(expr, "n", value)
+        assert "n" not in {part.name for part in parts(known) if isinstance(part, AttrRef)}
+        for size in SIZES:
+            shapes = {"x": (size,)}
+            assert evaluate(known, {}, shapes) == evaluate(expr, {"n": value}, shapes)
+
+
+def test_elements_of_a_list_become_numbers() -> None:
+    first, third = (AttrRef("sizes", True, index) for index in (0, 2))
+    product = Binary("*", first, Binary("+", third, N))
+    assert with_attr(product, "sizes", (4, 5)) == Binary("*", Const(4), Binary("+", third, N))

@@ -95,6 +95,7 @@ UNARY = [
     "torch.where((x > 2) | ~(x >= -2), torch.ones_like(x), x)",
     "x.masked_fill(x > 1, 3.0)",
     "1.0 - x",
+    "1 - torch.tanh(x) ** 2",
     "2.0 / (x.abs() + 1)",
     "(x > 0).to(torch.float32) * 2",
     "x.to(torch.float16).to(torch.float32) + x.to(torch.bfloat16).to(torch.float32)",

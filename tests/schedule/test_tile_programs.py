@@ -162,6 +162,25 @@ def test_one_beside_a_tanh_cancels_no_digit(compute, of_their_own):
     assert ops.count("Exp") == 1 - of_their_own
 
 
+@pytest.mark.parametrize(
+    ("compute", "calls", "exponentials"),
+    [
+        ("x * (1 - torch.tanh(x) ** 2)", 0, 1),
+        ("t = torch.tanh(x)\ny = (1 - t * t) * t", 1, 1),
+        ("1 - torch.tanh(x) * torch.tanh(x * 2)", 2, 0),
+        ("2 - torch.tanh(x) ** 2", 1, 0),
+        ("1 - torch.tanh(x) ** 3", 1, 0),
+    ],
+)
+def test_the_slope_of_a_tanh_cancels_no_digit(compute, calls, exponentials):
+    text = {"op": "Demo", "inputs": {"x": "float32"}, "outputs": {"y": "x"}, "compute": compute}
+    spec = parse_spec(json.dumps(text), "demo.yaml").spec
+    assert spec is not None
+    (body,) = plan_op(spec).bodies
+    ops = [inst.op for inst in body.program.insts]
+    assert (ops.count("opgen::Tanh"), ops.count("Exp")) == (calls, exponentials)
+
+
 # ---- Which operands an output may share a scratch slot with --------------------------------------
 
 

@@ -15,6 +15,7 @@ from msopgen_wrap.families.call_variants import (
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.index.call import CallReader, IndexCall
 from msopgen_wrap.graph.other_traces import trace_with
+from msopgen_wrap.graph.scalars import with_attr
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
@@ -148,13 +149,19 @@ def _with_axis_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> Index
             if again is None:
                 continue  # no axis of the sample
             found = replace(CallReader(spec, again, 0).read(), attr="")
-            if found == fixed:
+            # PyTorch takes a size of 1 for a number
+            if _known(found, name, other) == _known(fixed, name, other):
                 continue
             moved = type(value) is int and value % call.rank == call.axis
             if not moved or found != replace(fixed, axis=other % call.rank, rank=found.rank):
                 raise OpgenError(_shapes(spec, name))
             named = name
     return replace(fixed, attr=named)
+
+
+def _known(call: IndexCall, name: str, value: Any) -> IndexCall:
+    """Return a call whose sizes are those of a value of an attr."""
+    return replace(call, sizes=tuple(with_attr(size, name, value) for size in call.sizes))
 
 
 def _shapes(spec: OpSpec, name: str) -> Diagnostic:
