@@ -16,7 +16,9 @@
 
 namespace opgen {
 
-constexpr int64_t kRowGroup = 8;    // rows that instructions copy or fill at once
+constexpr int64_t kRowGroup = 8;  // rows that instructions copy or fill at once
+// Elements of a tile whose computing takes longer than the start-ups of its instructions.
+constexpr int64_t kOverlapped = 4096;
 constexpr int64_t kRowsPerSum = 2;  // the least rows of a core for each sum of columns
 
 // UB bytes per element of a tile, per number of a row tile and per row of a box.
@@ -347,9 +349,10 @@ class RowSpace {
         const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
         if (lanes) {
             const int64_t most = std::min(MostRows(budget, cols), kMaxBlockCount);
-            const int64_t fair = std::max<int64_t>(1, CeilDiv(rows * kept, cores));
             boxCols = cols;
-            boxRows = RowsFit(cols, operands) ? std::min(std::min(rows, most), fair) : 1;
+            boxRows = RowsFit(cols, operands)
+                          ? std::min(std::min(rows, most), FairRows(rows * kept, cols, cores))
+                          : 1;
             return most > 0;
         }
         const int64_t most = std::min(MostCols(budget, rows), FairCols(cores, kept));
@@ -357,6 +360,13 @@ class RowSpace {
         boxCols = std::min(cols, most);
         return rows <= kMaxBlockCount && most >= std::min<int64_t>(cols, 64) &&
                RowsFit(boxCols, operands);
+    }
+    // Rows that leave items for all cores: two for each where these are long enough, so that
+    // copies overlap computing.
+    static int64_t FairRows(int64_t rows, int64_t cols, int64_t cores) {
+        const int64_t each = std::max<int64_t>(1, CeilDiv(rows, cores));
+        const int64_t half = CeilDiv(each, 2);
+        return half * cols >= kOverlapped ? half : each;
     }
     // Columns that leave items for all cores, as long as copies stay above a few blocks.
     int64_t FairCols(int64_t cores, int64_t kept) const {
