@@ -275,6 +275,13 @@ def test_few_rows_take_the_cores_that_pay_off(long_softmax):
     assert 4 <= taken[2] <= 16
 
 
+def test_few_long_rows_are_shared_where_the_exchange_pays_off(long_softmax):
+    """A row that all cores share takes an exchange: 16 short ones are done sooner by 16 cores."""
+    for rows, cols, shared in [(1, 10**7, True), (2, 10**6, True), (16, 40000, False)]:
+        fields = long_softmax.tile([(rows, cols)], [(rows, cols)])
+        assert bool(fields["split"]) == shared, (rows, cols)
+
+
 def test_no_rows_of_many_columns_are_reduced(tmp_path):
     """The cores that share such an item divided its chunks by none of them."""
     spec = parse_spec(

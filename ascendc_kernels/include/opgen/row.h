@@ -8,6 +8,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/row_blocks.h"
 #include "opgen/row_join.h"
 #include "opgen/tile.h"
 
@@ -131,16 +132,57 @@ __aicore__ inline uint32_t FoldLanes(const LocalTensor<C>& tmp, const LocalTenso
     return box.pitch;
 }
 
-// dst[r] = row r of the box joined. tmp holds a tile, or is src.
-template <int32_t kKind, bool kInPlace>
+// Rows of more than this join blocks in place; folding fewer chunks takes as long.
+constexpr uint32_t kBlocksInPlace = 4 * kFloatLanes;
+// From so many rows on two steps of blocks take less than one repeat per row that ends in a number.
+constexpr uint32_t kManyRows = 12;
+
+// dst[r] = row r of the box joined. tmp holds a tile.
+template <int32_t kKind>
 __aicore__ inline void ReduceLanes(const Tile32& dst, const Tile32& src, const Tile32& tmp,
                                    const Tile& box) {
-    if (box.cols <= kFloatLanes) {
-        ReduceRepeats<kKind>(dst, src, box.cols, box.rows, box.pitch / kFloatBlock);
-        return;
+    uint32_t cols = box.cols;
+    uint32_t pitch = box.pitch;
+    Tile32 from = src;
+    Tile32 to = tmp;
+    while (cols > kFloatLanes) {
+        const uint32_t count = BlockCount(cols);
+        const uint32_t toPitch = BlockPitch(count);
+        ReduceToBlocks<kKind>(to, toPitch, from, pitch, box.rows, cols);
+        from = to;
+        to = to[box.rows * toPitch];
+        cols = count;
+        pitch = toPitch;
     }
-    const uint32_t pitch = FoldLanes<kKind, kInPlace>(tmp, src, box);
-    ReduceRepeats<kKind>(dst, tmp, kFloatLanes, box.rows, pitch / kFloatBlock);
+    if (box.rows >= kManyRows) {
+        ReduceManyShortRows<kKind>(dst, from, pitch, to, box.rows, cols);
+    } else {
+        ReduceRepeats<kKind>(dst, from, cols, box.rows, pitch / kFloatBlock);
+    }
+}
+
+// ReduceLanes that uses src itself as scratch.
+template <int32_t kKind>
+__aicore__ inline void ReduceLanesInPlace(const Tile32& dst, const Tile32& src, const Tile& box) {
+    uint32_t cols = box.cols;
+    Tile32 from = src;
+    if (cols > kBlocksInPlace) {
+        // The second half of each row is scratch once it is joined with the first one.
+        uint32_t start = (cols / 2 + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
+        FoldHalves<kKind>(src, box.pitch, box.rows, start, cols);
+        cols = start;
+        while (cols > kFloatLanes) {
+            const Tile32 to = src[start];
+            ReduceToBlocks<kKind>(to, box.pitch, from, box.pitch, box.rows, cols);
+            from = to;
+            cols = BlockCount(cols);
+            start += BlockPitch(cols);
+        }
+    } else if (cols > kFloatLanes) {
+        FoldLanes<kKind, true>(src, src, box);
+        cols = kFloatLanes;
+    }
+    ReduceRepeats<kKind>(dst, from, cols, box.rows, box.pitch / kFloatBlock);
 }
 
 // dst[c] = column c of the box joined, as a tree over the rows. tmp holds a tile, or is src.
@@ -180,7 +222,7 @@ template <int32_t kKind>
 __aicore__ inline void Reduce(const Tile32& dst, const Tile32& src, const Tile32& tmp,
                               const Tile& box) {
     if (box.lanes) {
-        ReduceLanes<kKind, false>(dst, src, tmp, box);
+        ReduceLanes<kKind>(dst, src, tmp, box);
     } else {
         ReduceColumns<kKind>(dst, src, tmp, box);
     }
@@ -190,7 +232,7 @@ __aicore__ inline void Reduce(const Tile32& dst, const Tile32& src, const Tile32
 template <int32_t kKind>
 __aicore__ inline void ReduceInPlace(const Tile32& dst, const Tile32& src, const Tile& box) {
     if (box.lanes) {
-        ReduceLanes<kKind, true>(dst, src, src, box);
+        ReduceLanesInPlace<kKind>(dst, src, box);
     } else {
         ReduceColumns<kKind>(dst, src, src, box);
     }

@@ -16,8 +16,19 @@
 
 namespace opgen {
 
-constexpr int64_t kRowGroup = 8;    // rows that instructions copy or fill at once
+constexpr int64_t kRowGroup = 8;  // rows that instructions copy or fill at once
+// Elements of a tile whose computing takes longer than the start-ups of its instructions.
+constexpr int64_t kOverlapped = 4096;
 constexpr int64_t kRowsPerSum = 2;  // the least rows of a core for each sum of columns
+// Rows that stream are read for their reductions and again for the outputs.
+constexpr double kStreamedPasses = 2;
+// What joining the accumulators of all cores takes, in cycles: `opgen profile` shows some 5 us with
+// few cores, most of it two waits of all cores, and a copy more for each core.
+constexpr double kExchangeCycles = 9000;
+constexpr double kJoinCycles = 80;
+// What row kernels take for each cycle that is counted: the steps of a reduction and the
+// instructions on numbers of rows are not. `opgen profile` shows 1.3 to 1.6 for softmax.
+constexpr double kRowOverhead = 1.5;
 
 // UB bytes per element of a tile, per number of a row tile and per row of a box.
 struct RowBudget {
@@ -95,14 +106,11 @@ class RowSpace {
         Arrange(space, operands);
     }
 
-    // How many of `most` cores pay off: a core more takes time at the launch, and reads once more
-    // what all rows share. vectorCycles: of an element.
+    // How many of `most` cores pay off; Choose needs what it found: a core more takes time at the
+    // launch, and reads once more what all rows share. vectorCycles: of an element.
     int64_t WorthwhileCores(const std::vector<Operand>& operands, double vectorCycles,
                             const CoreRates& rates, int64_t most,
-                            const Schedule& asked = Schedule()) const {
-        if (asked.cores > 0) {
-            return most;
-        }
+                            const Schedule& asked = Schedule()) {
         double all = 1;
         for (int64_t i = 0; i < kMaxDims; ++i) {
             all *= static_cast<double>(dim[i]);
@@ -120,11 +128,11 @@ class RowSpace {
             (operands[v].written ? written : read) +=
                 shared ? 0.0 : elements * static_cast<double>(operands[v].bytes);
         }
-        const double cycles = rates.Cycles(read, written, all * vectorCycles);
-        if (!(all > 0)) {
+        workCycles_ = kRowOverhead * rates.Cycles(read, written, all * vectorCycles);
+        if (asked.cores > 0 || !(all > 0)) {
             return most;  // no elements; rows of none have results, too
         }
-        const double best = std::ceil(std::sqrt(cycles / kLaunchCycles));
+        const double best = std::ceil(std::sqrt(workCycles_ / kLaunchCycles));
         return best < static_cast<double>(most) ? std::max<int64_t>(1, static_cast<int64_t>(best))
                                                 : most;
     }
@@ -161,7 +169,7 @@ class RowSpace {
         items = kept * (lanes ? CeilDiv(rows, boxRows) : CeilDiv(cols, boxCols));
         chunks = reduced * (lanes ? CeilDiv(cols, boxCols) : CeilDiv(rows, boxRows));
         resident = chunks == 1 && stays;
-        split = !resident && items > 0 && items * 2 <= cores && chunks > 1;
+        split = !resident && items > 0 && chunks > 1 && Shares(items, items, cores);
         // as few cores as are done in the same time: each reads what all rows share
         const int64_t work = std::max<int64_t>(1, split ? chunks : items);
         usedCores = CeilDiv(work, CeilDiv(work, std::min(cores, work)));
@@ -347,9 +355,10 @@ class RowSpace {
         const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
         if (lanes) {
             const int64_t most = std::min(MostRows(budget, cols), kMaxBlockCount);
-            const int64_t fair = std::max<int64_t>(1, CeilDiv(rows * kept, cores));
             boxCols = cols;
-            boxRows = RowsFit(cols, operands) ? std::min(std::min(rows, most), fair) : 1;
+            boxRows = RowsFit(cols, operands)
+                          ? std::min(std::min(rows, most), FairRows(rows * kept, cols, cores))
+                          : 1;
             return most > 0;
         }
         const int64_t most = std::min(MostCols(budget, rows), FairCols(cores, kept));
@@ -358,11 +367,29 @@ class RowSpace {
         return rows <= kMaxBlockCount && most >= std::min<int64_t>(cols, 64) &&
                RowsFit(boxCols, operands);
     }
+    // Rows that leave items for all cores: two for each where these are long enough, so that
+    // copies overlap computing.
+    static int64_t FairRows(int64_t rows, int64_t cols, int64_t cores) {
+        const int64_t each = std::max<int64_t>(1, CeilDiv(rows, cores));
+        const int64_t half = CeilDiv(each, 2);
+        return half * cols >= kOverlapped ? half : each;
+    }
     // Columns that leave items for all cores, as long as copies stay above a few blocks.
     int64_t FairCols(int64_t cores, int64_t kept) const {
         const int64_t parts = std::max<int64_t>(1, cores / std::max<int64_t>(1, kept));
         const int64_t each = CeilDiv(std::max<int64_t>(1, dim[kMaxDims - 1]), parts);
         return AlignUp(each, std::max<int64_t>(64, pitchUnit_));
+    }
+    // Whether all cores are sooner ready with shared chunks, which takes an exchange for each item,
+    // than `apart` cores that have rows of their own.
+    bool Shares(int64_t apart, int64_t sharedItems, int64_t cores) const {
+        if (apart * 2 > cores) {
+            return false;
+        }
+        const double all = kStreamedPasses * workCycles_;
+        const double exchange = kExchangeCycles + kJoinCycles * static_cast<double>(cores);
+        return all / static_cast<double>(std::max<int64_t>(1, apart)) >
+               all / static_cast<double>(cores) + exchange * static_cast<double>(sharedItems);
     }
     // One row per kept element: whole rows where they fit, else chunks.
     void StreamLanes(const RowBudget& budget, const std::vector<Operand>& operands, int64_t cores,
@@ -377,7 +404,7 @@ class RowSpace {
             return;
         }
         boxRows = 1;
-        if (rows * kept * 2 > cores) {
+        if (!Shares(rows * kept, kept * CeilDiv(rows, kRowGroup), cores)) {
             boxCols = std::max<int64_t>(1, MostCols(budget, 1));
             return;
         }
@@ -402,12 +429,14 @@ class RowSpace {
         boxRows = std::min(std::min(rows, std::max<int64_t>(1, MostRows(budget, boxCols))),
                            kMaxBlockCount);
         boxRows = RowsFit(boxCols, operands) ? boxRows : 1;
-        if (kept * CeilDiv(cols, boxCols) * 2 <= cores) {
+        const int64_t apart = kept * CeilDiv(cols, boxCols);
+        if (Shares(apart, apart, cores)) {
             const int64_t each = CeilDiv(rows * reduced, cores);
             boxRows = std::max<int64_t>(1, std::min(boxRows, std::max<int64_t>(each, 8)));
         }
     }
 
+    double workCycles_ = 0;  // that a single core takes to read and compute everything once
     int64_t room_ = 0;
     int64_t mostTile_ = INT64_MAX;  // elements a tile may hold
     int64_t pitchUnit_ = 1;
