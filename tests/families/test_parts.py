@@ -157,6 +157,30 @@ def test_the_plan_says_which_outputs_take_a_pass_of_their_own(tmp_path):
     assert [k["outputs"] for k in as_dict(plan)["kernels"]] == [["a"], ["b", "c"]]
 
 
+PAIRS = Cut(
+    "below = x < x.amax(-1, keepdim=True)\n"
+    "hit = (x.unsqueeze(-1) >= x.unsqueeze(-2)) & below.unsqueeze(-1)\n"
+    "a = torch.where(hit, x.unsqueeze(-2), 0.5)",
+    {"a": "[x[0], x[1], x[1]]"},
+    [("row", "max1"), ("elementwise", "a")],
+)
+
+
+def test_pairs_of_the_elements_of_a_row_are_no_step_of_its_pass(tmp_path):
+    """The row pass has one axis for both of a pair and would read its diagonal."""
+    plan = plan_op(spec_of(PAIRS, tmp_path))
+    assert [(p.family.name, " ".join(o.name for o in p.writes)) for p in plan.parts] == PAIRS.parts
+
+
+@pytest.mark.slow
+def test_pairs_of_the_elements_of_a_row(tmp_path):
+    op = BuiltOp(spec_of(PAIRS, tmp_path, name="PartsPairs"), tmp_path)
+    x = torch.randn(5, 9, generator=torch.Generator().manual_seed(0))
+    outputs, golden, result = op.run({"x": x}, mode="check")
+    check(outputs["a"], golden["a"], 4)
+    assert [f for f in result.findings if f.severity == "error"] == []
+
+
 REFUSED = {
     # (compute, outputs, code): what parts cannot help keeps its own diagnostic
     "one output": ("(x.sum(0) * torch.special.airy_ai(x).sum()).sum(0)", "z", "OPG331"),
