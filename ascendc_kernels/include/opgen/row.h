@@ -168,7 +168,7 @@ __aicore__ inline void ReduceLanesInPlace(const Tile32& dst, const Tile32& src, 
     Tile32 from = src;
     if (cols > kBlocksInPlace) {
         // The second half of each row is scratch once it is joined with the first one.
-        uint32_t start = (cols / 2 + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
+        uint32_t start = ((cols + 1) / 2 + kFloatLanes - 1) / kFloatLanes * kFloatLanes;
         FoldHalves<kKind>(src, box.pitch, box.rows, start, cols);
         cols = start;
         while (cols > kFloatLanes) {
