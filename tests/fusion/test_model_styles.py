@@ -63,9 +63,9 @@ def test_a_model_of_any_style_keeps_its_results_and_gradients(
 
 # what `opgen fuse` proposes
 CHAINS: dict[str, list[str]] = {
-    "gpt2": ["FusedMulMaskedFillSoftmax", "FusedAddLayerNorm"],
+    "gpt2": ["FusedMulBitwiseNotMaskedFillSoftmax", "FusedAddLayerNorm"],
     "rotary": ["FusedDivAddSoftmax"],
-    "wavenet": ["FusedTanhSigmoidMul", "FusedAddMul"],
+    "wavenet": ["FusedTanhSigmoidMul", "FusedAddAddAddRelu", "FusedAddMul"],
     "bert": ["FusedAddLayerNorm"],
     "experts": ["FusedMulSum", "FusedSumDiv"],
     "mobilenet": ["FusedHardsigmoidMul"],
