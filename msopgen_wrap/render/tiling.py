@@ -116,6 +116,29 @@ def combo_dtypes(spec: OpSpec, combo: int) -> list[str]:
     return [BY_NAME[p.dtypes[combo]].ge_cpp for p in params]
 
 
+def joined_needs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the budgets of kernels, the largest needs of those that tiling cannot tell apart.
+
+    Tiling finds a budget by the dtypes of the params that a call always has. Combinations that
+    differ in the dtype of an optional input only take tiles that fit the widest of them.
+
+    Args:
+        rows: ``dtypes`` and ``variant`` of each kernel, and its needs: numbers and lists of them.
+    """
+    needs: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        key = (tuple(row["dtypes"]), row["variant"])
+        before = needs.get(key, row)
+        needs[key] = {name: _larger(before[name], value) for name, value in row.items()}
+    return [dict(needs[tuple(row["dtypes"]), row["variant"]]) for row in rows]
+
+
+def _larger(one: Any, other: Any) -> Any:
+    if isinstance(one, (list, tuple)):
+        return [_larger(a, b) for a, b in zip(one, other, strict=True)]
+    return one if one == other else max(one, other)
+
+
 def field_row(cpp: str, name: str, count: int, doc: str) -> dict[str, Any]:
     """Return one field of a tiling struct; ``count`` 0 for a single number."""
     return {"type": cpp, "name": name, "count": count, "doc": doc}

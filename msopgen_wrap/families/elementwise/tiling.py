@@ -12,6 +12,7 @@ from msopgen_wrap.render.tiling import (
     TILE_LENGTH,
     combo_dtypes,
     field_row,
+    joined_needs,
     setters,
     shared_values,
     tiling_text,
@@ -151,4 +152,4 @@ def budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
                     "splits": split and moves_wide(spec, body, combo),
                 }
             )
-    return rows
+    return joined_needs(rows)

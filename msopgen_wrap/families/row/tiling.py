@@ -14,6 +14,7 @@ from msopgen_wrap.render.tiling import (
     TILE_LENGTH,
     combo_dtypes,
     field_row,
+    joined_needs,
     setters,
     shared_values,
     tiling_text,
@@ -122,8 +123,7 @@ def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
                     "dtypes": combo_dtypes(spec, combo),
                     "variant": body.variant,
                     "bytes": [
-                        f"{{{b.bytes_per_element!r}, {b.bytes_per_number!r}, {b.bytes_per_row}}}"
-                        for b in each
+                        (b.bytes_per_element, b.bytes_per_number, b.bytes_per_row) for b in each
                     ],
                     "reserved": max(b.fixed for b in each),
                     "pitch": 32 // min(*sizes, 4),
@@ -131,7 +131,10 @@ def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
                     "cycles": vector_cycles(vector_passes(body.program, moved), plan.socs),
                 }
             )
-    return budgets
+    joined = joined_needs(budgets)
+    for row in joined:
+        row["bytes"] = [f"{{{e!r}, {n!r}, {r}}}" for e, n, r in row["bytes"]]
+    return joined
 
 
 def covering_roots(plan: RowPlan) -> dict[str, str]:
