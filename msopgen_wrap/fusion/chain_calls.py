@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.fusion.rules import axes_of
+from msopgen_wrap.fusion.chains import reduced_axes
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.torch_import import torch
 
@@ -118,13 +118,17 @@ def _plans(text: str, inputs: tuple[tuple[str, str], ...], result: str) -> bool:
     return True
 
 
+def axes_text(node: Any) -> str:
+    """Return the axes that a step reduces as they stand in a formula, empty where it has none."""
+    axes = reduced_axes(node)
+    return str(axes[0] if len(axes) == 1 else axes) if axes else ""
+
+
 def _along(node: Any, given: dict[str, Any]) -> str | None:
-    """Return the axes of a reduction, counted from the end, and whether they are kept."""
-    rank = node.all_input_nodes[0].meta["val"].dim()
-    axes = [axis - rank for axis in axes_of(given.get("dim"), rank)]
-    if not axes or given.get("dtype") is not None:
+    """Return the axes of a reduction, and whether they are kept."""
+    where = axes_text(node)
+    if not where or given.get("dtype") is not None:
         return None
-    where = str(axes[0] if len(axes) == 1 else axes)
     return f"{where}, keepdim={bool(given.get('keepdim'))}"
 
 

@@ -10,12 +10,13 @@ from typing import Any
 from msopgen_wrap.fusion.chain_calls import (
     WRITERS,
     Writer,
+    axes_text,
     call_text,
     has_kernel,
     is_default,
     number_text,
 )
-from msopgen_wrap.fusion.chains import FLOATS, REDUCED, Chain, reduced_axes
+from msopgen_wrap.fusion.chains import FLOATS, REDUCED, Chain
 from msopgen_wrap.fusion.conversion import bound_arguments, packet_name
 from msopgen_wrap.fusion.regions import is_view
 from msopgen_wrap.fusion.terms import names_in
@@ -54,18 +55,15 @@ def takes(node: Any) -> bool:
     """Whether a node can be a step of a chain."""
     if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
         return False
-    name = packet_name(node.target)
-    known = set(_INFIX) | _UNARY | _FUNCTIONAL | _BINARY | REDUCED
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor) or not all(type(n) is int for n in value.shape):
         return False
     names = {n: f"x{i + 1}" for i, n in enumerate(node.all_input_nodes)}
-    text = _line(node, names, Numbers())
-    if text is None or name in known:
-        return text is not None
-    writer = _WRITERS.get(name)
-    own = writer is not None and writer(node, *_arguments(node, names, Numbers())) == text
-    return own or has_kernel(node, text, names)
+    given, text = _arguments(node, names, Numbers())
+    if _own_text(node, given, text) is not None:
+        return True
+    line = call_text(node, given, text)
+    return line is not None and has_kernel(node, line, names)
 
 
 @dataclass
@@ -168,12 +166,17 @@ def _doc(chain: Chain) -> str:
 
 def _line(node: Any, names: dict[Any, str], numbers: Numbers) -> str | None:
     """Return the PyTorch of one step, None when there is none that holds at every shape."""
-    name = packet_name(node.target)
     given, text = _arguments(node, names, numbers)
+    own = _own_text(node, given, text)
+    return call_text(node, given, text) if own is None else own
+
+
+def _own_text(node: Any, given: dict[str, Any], text: dict[str, str]) -> str | None:
+    """Return a step of a kind that is known to have a kernel, None for another."""
+    name = packet_name(node.target)
     writer = _WRITERS.get(name)
-    written = None if writer is None else writer(node, given, text)
-    if written is not None:
-        return written
+    if writer is not None:
+        return writer(node, given, text)
     if name in _INFIX and given.get("alpha", 1) == 1 and given.get("rounding_mode") is None:
         return f"{text['self']} {_INFIX[name]} {text['other']}"
     if name in _UNARY:
@@ -181,10 +184,9 @@ def _line(node: Any, names: dict[Any, str], numbers: Numbers) -> str | None:
     if name in ("maximum", "minimum"):
         return f"torch.{name}({text['self']}, {text['other']})"
     if name in REDUCED:
-        axes = reduced_axes(node)
-        if not axes or not (given.get("dtype") is None or given["dtype"].is_floating_point):
+        where = axes_text(node)
+        if not where or not (given.get("dtype") is None or given["dtype"].is_floating_point):
             return None
-        where = str(axes[0] if len(axes) == 1 else axes)
         operand = text["self"]
         if given.get("dtype") not in (None, node.all_input_nodes[0].meta["val"].dtype):
             operand = f"{operand}.to({given['dtype']})"
@@ -196,7 +198,7 @@ def _line(node: Any, names: dict[Any, str], numbers: Numbers) -> str | None:
         if any(k not in ("self", *_SAFE) and not is_default(node, k, v) for k, v in given.items()):
             return None
         return f"F.{name}({', '.join([text['self'], *further])})"
-    return call_text(node, given, text)
+    return None
 
 
 def _arguments(

@@ -91,13 +91,11 @@ def _calls_of_graph(graph: Any, modules: dict[str, Any]) -> Iterator[NormCall]:
             return ""
         return module_of(node).partition("@")[0]  # `conv@1` is the second call of `conv`
 
-    def activation(node: Any) -> str:
-        if not isinstance(node.target, torch._ops.OpOverload):
-            return ""
+    def activation(node: Any, _: dict[str, Any]) -> str:
         name = packet_name(node.target).removesuffix("_")
         return name if name in _ACTIVATIONS.values() else ""
 
-    return _calls(graph, modules, path, lambda node, _: activation(node))
+    return _calls(graph, modules, path, activation)
 
 
 def _calls(
@@ -117,10 +115,10 @@ def _calls(
             convolution, shared = path_of(before), len(before.users) > 1
         if not isinstance(modules.get(convolution), CONVOLUTIONS):
             convolution = ""
-        repeated = [name for name in (convolution, norm) if name and times[name] > 1]
+        repeated = next((n for n in (convolution, norm) if n and times[n] > 1), "")
         users = list(node.users)
         epilogue = activation_of(users[0], modules) if len(users) == 1 else ""
-        yield NormCall(norm, convolution, shared, "".join(repeated[:1]), epilogue)
+        yield NormCall(norm, convolution, shared, repeated, epilogue)
 
 
 def _called_module(node: Any) -> str:

@@ -182,29 +182,19 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
         return whole;
     }
 
-    // Dims removed, or 1 with keepdim; no dims means all.
     // Sizes in another order, which names every axis once.
     inline Sizes Permuted(const Sizes& shape, const std::vector<int64_t>& axes) {
         if (!shape.ranked()) {
             return shape;
         }
-        const int64_t rank = shape.rank();
-        std::vector<bool> taken(static_cast<size_t>(rank), false);
-        OPGEN_CHECK(
-            static_cast<int64_t>(axes.size()) == rank,
-            "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
         Sizes result;
-        for (const int64_t axis : axes) {
-            const int64_t place = axis < 0 ? axis + rank : axis;
-            OPGEN_CHECK(place >= 0 && place < rank && !taken[static_cast<size_t>(place)],
-                        "axis " + std::to_string(axis) + " of an order for shape " + Text(shape) +
-                            " is none, or there twice");
-            taken[static_cast<size_t>(place)] = true;
-            result.push_back(shape.sizes()[static_cast<size_t>(place)]);
+        for (const size_t place : opgen_binding::OrderedPlaces(axes, shape.rank(), Text(shape))) {
+            result.push_back(shape.sizes()[place]);
         }
         return result;
     }
 
+    // Dims removed, or 1 with keepdim; no dims means all.
     inline Sizes Reduced(const Sizes& shape, const std::vector<int64_t>& dims, bool keepdim) {
         if (!shape.ranked()) {
             return dims.empty() && !keepdim ? Sizes() : shape;

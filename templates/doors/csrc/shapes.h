@@ -99,21 +99,29 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
         return result;
     }
 
-    // Dims in another order, which names every axis once.
+    // Where each axis of another order is, which names every axis of a shape once.
     template <typename List>
-    Sizes Permuted(const Sizes& shape, const List& axes) {
-        const int64_t rank = Rank(shape);
-        std::vector<bool> taken(shape.size(), false);
-        OPGEN_CHECK(
-            static_cast<int64_t>(axes.size()) == rank,
-            "an order of " + std::to_string(axes.size()) + " axes for shape " + Text(shape));
-        Sizes result;
+    std::vector<size_t> OrderedPlaces(const List& axes, int64_t rank, const std::string& text) {
+        std::vector<bool> taken(static_cast<size_t>(rank), false);
+        OPGEN_CHECK(static_cast<int64_t>(axes.size()) == rank,
+                    "an order of " + std::to_string(axes.size()) + " axes for shape " + text);
+        std::vector<size_t> result;
         for (const int64_t axis : axes) {
             const int64_t place = axis < 0 ? axis + rank : axis;
-            OPGEN_CHECK(place >= 0 && place < rank && !taken[place],
-                        "axis " + std::to_string(axis) + " of an order for shape " + Text(shape) +
+            OPGEN_CHECK(place >= 0 && place < rank && !taken[static_cast<size_t>(place)],
+                        "axis " + std::to_string(axis) + " of an order for shape " + text +
                             " is none, or there twice");
-            taken[place] = true;
+            taken[static_cast<size_t>(place)] = true;
+            result.push_back(static_cast<size_t>(place));
+        }
+        return result;
+    }
+
+    // Dims in another order.
+    template <typename List>
+    Sizes Permuted(const Sizes& shape, const List& axes) {
+        Sizes result;
+        for (const size_t place : OrderedPlaces(axes, Rank(shape), Text(shape))) {
             result.push_back(shape[place]);
         }
         return result;
