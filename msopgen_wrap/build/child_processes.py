@@ -23,6 +23,10 @@ from types import FrameType
 _lock = threading.Lock()
 _running: set[int] = set()
 _stopping = False
+# A signal that comes while the main thread starts a child would leave a child that nobody knows:
+# what its handler raises waits here until the child is known.
+_starting = False
+_delayed: BaseException | None = None
 
 
 class Interrupted(BaseException):
@@ -46,19 +50,34 @@ def run_child(
         OSError: the command cannot be started.
         Interrupted: the process is ending.
     """
+    global _starting
+    in_main = threading.current_thread() is threading.main_thread()
     with _lock:
         if _stopping:
             raise Interrupted
-        process = subprocess.Popen(
-            list(command),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env=None if env is None else dict(env),
-            start_new_session=True,
-        )
-        _running.add(process.pid)
+        _starting = in_main or _starting
+        try:
+            process = subprocess.Popen(
+                list(command),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env=None if env is None else dict(env),
+                start_new_session=True,
+            )
+            _running.add(process.pid)
+        except OSError:
+            if in_main and _delayed is not None:
+                raise _delayed from None
+            raise
+        finally:
+            _starting = _starting and not in_main
+    if _stopping:  # since the child was started: the handler may not have seen it
+        _kill(process.pid)
+    if in_main and _delayed is not None:
+        process.wait()
+        raise _delayed
     try:
         out, err = process.communicate()
     except BaseException:
@@ -87,10 +106,13 @@ def _kill(pid: int) -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
+    global _delayed
     stop_children()
-    if number == signal.SIGINT:
-        raise KeyboardInterrupt
-    raise SystemExit(128 + number)
+    error = KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number)
+    if _starting:
+        _delayed = error
+        return
+    raise error
 
 
 def end_children_on_signals() -> None:

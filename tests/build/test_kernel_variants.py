@@ -176,7 +176,7 @@ def test_kernels_compile_for_every_choice_of_absent_inputs(name: str, tmp_path: 
 
 def test_library_kernels_compile_for_every_choice_of_absent_inputs(tmp_path: Path) -> None:
     specs = library()
-    assert [s.name for s in specs] == ["bias_scale_residual"]
+    assert "bias_scale_residual" in {s.name for s in specs}
     assert [e for s in specs for e in errors(s, tmp_path / s.name)] == []
 
 

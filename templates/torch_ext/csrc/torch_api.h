@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -98,7 +99,25 @@ namespace opgen_torch __attribute__((visibility("hidden"))) {
     inline int DeviceIndex(const Tensor& t) { return t.get_device_index(); }
     inline ScalarType DtypeOf(const Tensor& t) { return t.scalar_type(); }
     inline Tensor Empty(const Sizes& sizes, ScalarType dtype, const Tensor& like) {
-        return torch::stable::empty(sizes, dtype, std::nullopt, like.device());
+        if (!OnCpu(like)) {
+            return torch::stable::empty(sizes, dtype, std::nullopt, like.device());
+        }
+        // Without the dispatcher, whose boxed call takes longer than the allocation.
+        Sizes strides(sizes.size(), 1);
+        for (size_t i = sizes.size(); i-- > 1;) {
+            const int64_t step = sizes[i] > 1 ? sizes[i] : 1;
+            if (__builtin_mul_overflow(strides[i], step, &strides[i - 1])) {
+                throw std::runtime_error("a tensor of shape " + Text(sizes) + " is too large");
+            }
+        }
+        AtenTensorHandle made = nullptr;
+        const auto rank = static_cast<int64_t>(sizes.size());
+        if (aoti_torch_empty_strided(rank, sizes.data(), strides.data(),
+                                     static_cast<int32_t>(dtype), aoti_torch_device_type_cpu(), 0,
+                                     &made) != AOTI_TORCH_SUCCESS) {
+            throw std::runtime_error("torch has no memory for a tensor of shape " + Text(sizes));
+        }
+        return Tensor(made);
     }
     using NpuGuard = torch::stable::accelerator::DeviceGuard;
 

@@ -96,7 +96,11 @@ struct Parameter {
 
 class CallExecutor : public aclOpExecutor {
  public:
-    CallExecutor(const char* type, const char* api_name) : aclOpExecutor(api_name), op_type(type) {}
+    CallExecutor(const char* type, const char* api_name) : aclOpExecutor(api_name), op_type(type) {
+        constexpr size_t kUsual = 4;
+        inputs.reserve(kUsual);
+        outputs.reserve(kUsual);
+    }
 
     ~CallExecutor() override {
         if (exec_ != nullptr) {
@@ -156,22 +160,23 @@ class CallExecutor : public aclOpExecutor {
     }
 
     void AddTensor(Parameter* parameter, const aclTensor* tensor, bool output) {
-        const std::string what =
-            std::string(output ? "output '" : "input '") + parameter->name + "'";
+        const auto what = [&] {
+            return std::string(output ? "output '" : "input '") + parameter->name + "'";
+        };
         if (tensor == nullptr) {
-            return Reject(ACLNN_ERR_PARAM_NULLPTR, what + " is null");
+            return Reject(ACLNN_ERR_PARAM_NULLPTR, what() + " is null");
         }
         if (tensor->tag != opgen_nnopbase::kTensorTag) {
             return Reject(ACLNN_ERR_PARAM_INVALID,
-                          what + " is not a live aclTensor of this opgen runtime");
+                          what() + " is not a live aclTensor of this opgen runtime");
         }
         if (tensor->shape.size() > kMaxRank) {
-            return Reject(ACLNN_ERR_PARAM_INVALID, what + " has rank " +
+            return Reject(ACLNN_ERR_PARAM_INVALID, what() + " has rank " +
                                                        std::to_string(tensor->shape.size()) +
                                                        ", at most 8 is supported");
         }
         if (ElementBytes(tensor->dtype) == 0) {
-            return Reject(ACLNN_ERR_PARAM_INVALID, what + " has an unsupported dtype");
+            return Reject(ACLNN_ERR_PARAM_INVALID, what() + " has an unsupported dtype");
         }
         Slot slot;
         slot.source = tensor;
@@ -183,12 +188,12 @@ class CallExecutor : public aclOpExecutor {
         slot.data = static_cast<char*>(tensor->data);
         const int64_t count = NumElements(slot.shape);
         if (slot.data == nullptr && count > 0) {
-            return Reject(ACLNN_ERR_PARAM_NULLPTR, what + " has no data");
+            return Reject(ACLNN_ERR_PARAM_NULLPTR, what() + " has no data");
         }
         if (!IsContiguous(slot.shape, slot.strides)) {
             if (output && MayOverlap(slot.shape, slot.strides)) {
                 return Reject(ACLNN_ERR_PARAM_INVALID,
-                              what + " has overlapping elements: shape " +
+                              what() + " has overlapping elements: shape " +
                                   ShapeText(slot.shape.data(), slot.shape.size()) + ", strides " +
                                   ShapeText(slot.strides.data(), slot.strides.size()));
             }
@@ -197,7 +202,7 @@ class CallExecutor : public aclOpExecutor {
             } catch (const std::bad_alloc&) {
                 return Reject(
                     ACLNN_ERR_RUNTIME_ERROR,
-                    what + " is not contiguous, and the host has no memory left for a copy of " +
+                    what() + " is not contiguous, and the host has no memory left for a copy of " +
                         std::to_string(count * slot.Bytes()) + " bytes");
             }
         }
@@ -334,8 +339,10 @@ class CallExecutor : public aclOpExecutor {
 
     static void Fill(std::vector<Parameter>* from, std::vector<OpgenParam>* to) {
         to->clear();
+        to->reserve(from->size());
         for (Parameter& parameter : *from) {
             parameter.tensors.clear();
+            parameter.tensors.reserve(parameter.slots.size());
             for (const Slot& slot : parameter.slots) {
                 parameter.tensors.push_back(
                     {slot.KernelData(), slot.dtype, slot.format,

@@ -156,9 +156,13 @@ bool OpCall::ReadsValues() const {
 }
 
 void OpCall::ReadParams(const OpgenParam *params, int32_t count, std::vector<Param> &into) {
+    into.reserve(params != nullptr && count > 0 ? static_cast<size_t>(count) : 0);
     for (int32_t i = 0; params != nullptr && i < count; ++i) {
         Param param;
         param.is_list = params[i].is_list != 0;
+        const size_t tensors = params[i].count > 0 ? static_cast<size_t>(params[i].count) : 0;
+        param.tensors.reserve(tensors);
+        param.shapes.reserve(tensors);
         for (int32_t k = 0; k < params[i].count; ++k) {
             const OpgenTensor &tensor = params[i].tensors[k];
             if (tensor.rank < 0 || tensor.rank > static_cast<int32_t>(gert::Shape::kMaxDimNum)) {
@@ -214,6 +218,10 @@ ge::Format OriginOf(ge::Format format, size_t rank) {
 }
 
 }  // namespace
+
+bool IsStoredAsShaped(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {
+    return tensor.format == ge::FORMAT_ND || StorageDims(tensor, shape) == shape;
+}
 
 // msopgen_wrap/run/storage.py lays the memory out.
 std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {

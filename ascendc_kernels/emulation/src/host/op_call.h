@@ -48,6 +48,8 @@ struct TilingResult {
 // Dimensions of a tensor in memory: FRACTAL_NZ of a shape (.., m, n) is (.., n/c0, m/16, 16, c0),
 // where c0 elements are 32 bytes; other formats keep the shape.
 std::vector<int64_t> StorageDims(const OpgenTensor &tensor, const std::vector<int64_t> &shape);
+// Whether these are the dimensions of the shape.
+bool IsStoredAsShaped(const OpgenTensor &tensor, const std::vector<int64_t> &shape);
 
 struct KnownCall;  // host/known_calls.h
 

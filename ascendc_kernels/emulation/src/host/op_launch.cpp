@@ -152,9 +152,9 @@ std::vector<uint64_t> ListBlock(const OpCall::Param &param) {
     return block;
 }
 
-uint64_t BytesOf(const OpgenTensor &tensor, const std::vector<int64_t> &shape) {
+uint64_t BytesOf(const OpgenTensor &tensor, const std::vector<int64_t> &dims) {
     int64_t count = 1;
-    for (const int64_t dim : StorageDims(tensor, shape)) {
+    for (const int64_t dim : dims) {
         count *= dim;
     }
     const auto type = static_cast<ge::DataType>(tensor.dtype);
@@ -191,8 +191,10 @@ struct Arguments {
                 tensor.holds_data != 0 && kind == OPGEN_GM_OUTPUT ? OPGEN_GM_INOUT : kind;
             const auto type = static_cast<ge::DataType>(tensor.dtype);
             // Blocks of a private format are written whole or not.
-            const bool padded = StorageDims(tensor, param.shapes[i]) != param.shapes[i];
-            AddRange(tensor.data, BytesOf(tensor, param.shapes[i]), full,
+            const std::vector<int64_t> &shape = param.shapes[i];
+            const bool padded = !IsStoredAsShaped(tensor, shape);
+            AddRange(tensor.data, BytesOf(tensor, padded ? StorageDims(tensor, shape) : shape),
+                     full,
                      own | flags | (tensor.behind > 0 ? OPGEN_GM_SLICE : 0) |
                          (padded ? OPGEN_GM_PARTIAL : 0),
                      type == ge::DT_INT4 ? 0 : static_cast<int32_t>(ge::GetSizeInBytes(1, type)));
@@ -286,7 +288,12 @@ struct Workspace {
 void AddTensors(const OpCall &op, bool zeroed, Arguments &args) {
     const auto &inputs = op.inputs();
     const auto &outputs = op.outputs();
-    args.lists.reserve(inputs.size() + outputs.size());
+    constexpr size_t kOthers = 4;  // shapes of outputs, workspace, its front, tiling
+    const size_t params = inputs.size() + outputs.size();
+    args.lists.reserve(params);
+    args.values.reserve(params + kOthers);
+    args.names.reserve(params + kOthers);
+    args.ranges.reserve(params + kOthers);
     for (size_t i = 0; i < inputs.size(); ++i) {
         args.AddParam(inputs[i], op.InputName(i), OPGEN_GM_INPUT);
     }
@@ -309,7 +316,8 @@ void AddTensors(const OpCall &op, bool zeroed, Arguments &args) {
 void ZeroOutputs(const OpCall &op) {
     for (const OpCall::Param &param : op.outputs()) {
         for (size_t i = 0; i < param.tensors.size(); ++i) {
-            std::memset(param.tensors[i].data, 0, BytesOf(param.tensors[i], param.shapes[i]));
+            const OpgenTensor &tensor = param.tensors[i];
+            std::memset(tensor.data, 0, BytesOf(tensor, StorageDims(tensor, param.shapes[i])));
         }
     }
 }
