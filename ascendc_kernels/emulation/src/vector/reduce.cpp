@@ -21,23 +21,46 @@ float RoundAs(DType t, float v) {
     return t == DType::kF16 ? HalfBitsToFloat(FloatToHalfBits(v)) : v;
 }
 
-// Sum of n (a power of two) values by neighbours.
-template <bool kHalf>
-float Tree(float* v, uint32_t n) {
-    while (n > 1) {
-        n /= 2;
-        for (uint32_t i = 0; i < n; ++i) v[i] = v[2 * i] + v[2 * i + 1];
-        if (kHalf) {
-            half h[128];
-            Store(h, v, n);
-            Load(v, h, n);
-        }
+// Sums of kFrom values by neighbours, level by level, until kTo are left. Both are powers of two,
+// and known when this is compiled: the loops become vector code.
+template <bool kHalf, uint32_t kFrom, uint32_t kTo>
+void SumNeighbours(const float* v, float* sums) {
+    constexpr uint32_t kPairs = kFrom / 2;
+    float pairs[kPairs];
+    for (uint32_t i = 0; i < kPairs; ++i) pairs[i] = v[2 * i] + v[2 * i + 1];
+    if constexpr (kHalf) {
+        half h[kPairs];
+        Store(h, pairs, kPairs);
+        Load(pairs, h, kPairs);
     }
-    return v[0];
+    if constexpr (kPairs == kTo) {
+        std::copy(pairs, pairs + kTo, sums);
+    } else {
+        SumNeighbours<kHalf, kPairs, kTo>(pairs, sums);
+    }
 }
 
-float TreeSum(DType t, float* v, uint32_t n) {
-    return t == DType::kF16 ? Tree<true>(v, n) : Tree<false>(v, n);
+// Lanes of a repeat, and its data blocks.
+constexpr uint32_t kFloats = 64, kHalves = 128, kBlocks = 8;
+
+// The sum of all lanes of a repeat by neighbours.
+float TreeSum(DType t, const float* v) {
+    float sum = 0;
+    if (t == DType::kF16) {
+        SumNeighbours<true, kHalves, 1>(v, &sum);
+    } else {
+        SumNeighbours<false, kFloats, 1>(v, &sum);
+    }
+    return sum;
+}
+
+// The same of each data block.
+void BlockSums(DType t, const float* v, float* sums) {
+    if (t == DType::kF16) {
+        SumNeighbours<true, kHalves, kBlocks>(v, sums);
+    } else {
+        SumNeighbours<false, kFloats, kBlocks>(v, sums);
+    }
 }
 
 float Neutral(ReduceOp op) {
@@ -204,15 +227,26 @@ void StorePairs(const ReduceCall& c, const Geometry& g, uint32_t r, const float*
 }
 
 // The same, one per data block.
-void StoreBlocks(const ReduceCall& c, const Geometry& g, uint32_t r, float* v, uint32_t blocks,
-                 uint8_t* to) {
+void StoreBlocks(const ReduceCall& c, const Geometry& g, uint32_t r, const float* v,
+                 uint32_t blocks, uint8_t* to) {
     const uint32_t es = DTypeBits(c.dt) / 8;
     const uint32_t per = 32 / es;
+    float sums[kBlocks];
+    if (c.op == ReduceOp::kSum) BlockSums(c.dt, v, sums);
     for (uint32_t b = 0; b < blocks; ++b) {
         if (!AnyActive(g, r, b * per, per)) continue;
-        const float x = c.op == ReduceOp::kSum ? TreeSum(c.dt, v + b * per, per)
-                                               : Find(v + b * per, per, c.op).value;
+        const float x = c.op == ReduceOp::kSum ? sums[b] : Find(v + b * per, per, c.op).value;
         PutValue(to + b * es, c.dt, x);
+    }
+}
+
+// The sums of data blocks of float where every lane is on, without a copy of the lanes.
+void SumWholeBlocks(const ReduceCall& c, uint32_t repeats, int64_t step) {
+    for (uint32_t r = 0; r < repeats; ++r) {
+        float v[kFloats], sums[kBlocks];
+        std::memcpy(v, c.src->ptr + static_cast<int64_t>(r) * c.form.src0Rep * 32, sizeof(v));
+        SumNeighbours<false, kFloats, kBlocks>(v, sums);
+        std::memcpy(c.dst->ptr + static_cast<int64_t>(r) * step, sums, sizeof(sums));
     }
 }
 
@@ -268,6 +302,11 @@ void RunReduce(const ReduceCall& c) {
                  result.bytes,
              c.api, "dst", c.loc);
     const uint32_t es = DTypeBits(c.dt) / 8;
+    const bool sums = c.op == ReduceOp::kSum && c.span == ReduceSpan::kBlock;
+    if (sums && es == 4 && g.full && g.tail == 0 && c.form.src0Blk == 1) {
+        SumWholeBlocks(c, g.repeats, dstStep);
+        return;
+    }
     float v[128];
     for (uint32_t r = 0; r < g.repeats; ++r) {
         Gather(*c.src, c.dt, g, c.form, r, c.op, v);
@@ -277,7 +316,7 @@ void RunReduce(const ReduceCall& c) {
         } else if (c.span == ReduceSpan::kBlock) {
             StoreBlocks(c, g, r, v, result.bytes / es, to);
         } else if (c.op == ReduceOp::kSum) {
-            const float x = TreeSum(c.dt, v, g.lanes);
+            const float x = TreeSum(c.dt, v);
             PutValue(to, c.dt, x);
             core.regs.accValue = RoundAs(c.dt, x);
         } else {
@@ -313,7 +352,7 @@ float SumInOrder(const FullReduceCall& c, const Geometry& g) {
     float total = 0;
     for (uint32_t r = 0; r < g.repeats; ++r) {
         Gather(*c.src, c.dt, g, c.form, r, c.op, v);
-        const float x = TreeSum(c.dt, v, g.lanes);
+        const float x = TreeSum(c.dt, v);
         total = r == 0 ? x : RoundAs(c.dt, total + x);
     }
     return total;
@@ -325,14 +364,14 @@ float SumByLevels(const FullReduceCall& c, const Geometry& g) {
     std::vector<float> level;
     for (uint32_t r = 0; r < g.repeats; ++r) {
         Gather(*c.src, c.dt, g, c.form, r, c.op, v);
-        level.push_back(TreeSum(c.dt, v, g.lanes));
+        level.push_back(TreeSum(c.dt, v));
     }
     while (level.size() > 1) {
         std::vector<float> next;
         for (size_t at = 0; at < level.size(); at += g.lanes) {
             for (uint32_t e = 0; e < g.lanes; ++e)
                 v[e] = at + e < level.size() ? level[at + e] : 0.0f;
-            next.push_back(TreeSum(c.dt, v, g.lanes));
+            next.push_back(TreeSum(c.dt, v));
         }
         level.swap(next);
     }
@@ -436,7 +475,7 @@ void RunAccumulate(DType type, const TensorRef& src, const Form& form, Loc loc) 
     float total = 0;
     for (uint32_t r = 0; r < g.repeats; ++r) {
         Gather(src, type, g, form, r, ReduceOp::kSum, v);
-        total = RoundAs(type, total + TreeSum(type, v, g.lanes));
+        total = RoundAs(type, total + TreeSum(type, v));
     }
     core.regs.accValue = total;
 }
