@@ -136,6 +136,11 @@ def _bitwise(low: Lowerer, node: Node) -> Any:
     a, b = (
         low.tile(narrowed(low.as_kind(low.operand(v), I32), low.dtype(node))) for v in node.args[:2]
     )
+    return bitwise(low, op, a, b)
+
+
+def bitwise(low: Lowerer, op: str, a: Val, b: Val) -> Val:
+    """Combine the bits of two int32 tiles with ``and``, ``or`` or ``xor``."""
     if op == "and":
         return low.emit("BitAnd", I32, a, b)
     either = low.emit("BitOr", I32, a, b)
