@@ -42,8 +42,8 @@ from msopgen_wrap.spec.names import cpp_local
 # What is said of the load of an int64 input.
 WIDE_LOAD = "int64 input"
 DIFFERENCES[WIDE_LOAD] = (
-    "numbers beyond int32 count as the largest or the smallest int32 where they are compared or "
-    "converted; arithmetic on them is refused"
+    "numbers beyond int32 count as the largest or the smallest int32 where they are converted, or "
+    "compared with int32"
 )
 
 ScalarTypes = (AttrRef, Binary, Const, DimRef, Numel, ReducedCount, Unary)
