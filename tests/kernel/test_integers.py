@@ -320,7 +320,7 @@ LONGS = {
     "chosen": ("int64", "torch.where(x < y, x.abs(), ~y & torch.sign(x)).masked_fill(x == 3, 9)"),
     "compared": ("bool", "(x >= y) ^ (x > 9223372036854775806) ^ ((x - 1) != y) ^ (x <= y + 1)"),
     "truths": ("bool", "(x - y).to(torch.bool) & torch.logical_not(x + y)"),
-    "low": ("int32", "(x + 0).to(torch.int32) + (x + 0).to(torch.int8)"),
+    "low": ("int32", "(x + y).to(torch.int32) + (x - y).to(torch.int8)"),
     "copied": ("int64", "x + 0 * y"),
     "divisors": ("int64", "torch.gcd(x, y)"),
     "floors": ("int64", "torch.div(x, odd, rounding_mode='floor') + torch.remainder(x, odd)"),
