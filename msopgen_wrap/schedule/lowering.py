@@ -165,8 +165,10 @@ class Lowerer(WordReader):
             return self._view(node, target)
         if target in RESHAPES:
             return self._reshape(node)
-        on_words = self.takes_words(node)
-        handler = (on_words and WORD_HANDLERS.get(target)) or HANDLERS.get(target)
+        handler = HANDLERS.get(target)
+        # bounds are asked of calls that have both lowerings: those of others follow from their value
+        if target in WORD_HANDLERS and self.takes_words(node):
+            handler = WORD_HANDLERS[target]
         if handler is None:
             raise OpgenError(self.unsupported(node))
         return handler(self, node)
