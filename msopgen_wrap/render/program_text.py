@@ -215,9 +215,15 @@ class ProgramText:
             # zeros behind the tile are the last that is written
             tail = bool(self._load_tail(inst)) and inst.mode not in self.filled
             return inst.mode not in self.covering or tail
-        return inst.op in (*WORD_LOADS, "Index", "Reduce", "Expand", "Position", "Polynomial", "Scan") or (
-            inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
-        )
+        return inst.op in (
+            *WORD_LOADS,
+            "Index",
+            "Reduce",
+            "Expand",
+            "Position",
+            "Polynomial",
+            "Scan",
+        ) or (inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo")
 
     # ---- names ---------------------------------------------------------------------------------
 

@@ -166,7 +166,7 @@ class Lowerer(WordReader):
         if target in RESHAPES:
             return self._reshape(node)
         handler = HANDLERS.get(target)
-        # bounds are asked of calls that have both lowerings: those of others follow from their value
+        # the bounds of calls without words may follow from their value, which is not there yet
         if target in WORD_HANDLERS and self.takes_words(node):
             handler = WORD_HANDLERS[target]
         if handler is None:

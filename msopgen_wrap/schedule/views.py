@@ -349,7 +349,9 @@ def _slice(view: View, args: list[Any], node: Node, size_of: _Sizes) -> View:
                 )
             )
         every = Step("every", axis, length=_expr(step))
-        whole = _slice(view, [*args[:3]], node, size_of)
+        whole = view
+        if start != 0 or not (end is None or _is_max(end)):
+            whole = _slice(view, [*args[:3]], node, size_of)
         return replace(whole, steps=(*whole.steps, every))
     size = _dim(view, axis, size_of)
     begin = _clip(_expr(start), size)

@@ -13,7 +13,7 @@ from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.calls import Node, lowers_words, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, wrap_small
-from msopgen_wrap.schedule.program import I32, MASK, OPS, OpInfo, Operand, Scalar, Val, Words
+from msopgen_wrap.schedule.program import I32, MASK, OPS, Operand, OpInfo, Scalar, Val, Words
 
 _LEAST = -(2**31)
 
@@ -85,9 +85,7 @@ def _subtract(low: Lowerer, a: Words, b: Words) -> Words:
     borrow = _below(low, first, second)
     high = low.emit("Sub", I32, low.word_tile(a.high), low.word_tile(b.high))
     less = low.emit("Adds", I32, high, _number(-1))
-    return Words(
-        low.emit("Sub", I32, first, second), low.emit("Select", I32, borrow, less, high)
-    )
+    return Words(low.emit("Sub", I32, first, second), low.emit("Select", I32, borrow, less, high))
 
 
 def _upper_product(low: Lowerer, a: Val, b: Val) -> Val:
@@ -272,19 +270,17 @@ def _copy(low: Lowerer, node: Node) -> Any:
     return low.words(node.args[1])
 
 
-# ---- Divisions, by the scalar unit -----------------------------------------------------------------
+# ---- Divisions, by the scalar unit --------------------------------------------------------------
 
 OPS["opgen::JoinByScalar"] = OpInfo("opgen::JoinByScalar", in_place=False)
 
 
 def _by_scalar(low: Lowerer, kind: str, a: Any, b: Any) -> Words:
-    """Return what ``opgen::JoinByScalar`` makes of two numbers: it writes both words of a result."""
+    """Return what ``opgen::JoinByScalar`` makes of two numbers, as the two words it writes."""
     first, second = _tiles(low, a), _tiles(low, b)
     # no two blocks may write the same tile
     room = low.emit("Room", I32, mode=str(len(low.program.insts)))
-    result = low.emit(
-        "opgen::JoinByScalar", I32, *first, *second, room, mode=f"opgen::kWide{kind}"
-    )
+    result = low.emit("opgen::JoinByScalar", I32, *first, *second, room, mode=f"opgen::kWide{kind}")
     return Words(result, low.emit("Beside", I32, room, result))
 
 
