@@ -1,13 +1,13 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// MhcSinkhorn: rows and columns of small square matrices normalised in turn, after a softmax of the
+// MhcSinkhorn: rows and columns of small matrices normalised in turn, after a softmax of the
 // rows. Handwritten: every step needs the one before it, so that a generated kernel would take a
 // pass over the workspace for each.
 //
 // A tile is brought to UB once. There element (r, c) of all of its matrices becomes a vector, so
 // that sums over rows and columns are additions of vectors, and all steps stay in UB:
 //
-//   matrices [count, n, n] -> Gather -> elements [n, n, pitch] -> steps -> Gather -> [count, n, n]
+//   matrices [count, rows, cols] -> Gather -> [rows, cols, pitch] -> steps -> Gather -> matrices
 //
 // Tiling data (opgen's default for handwritten kernels): combShape, iter_step, eps.
 #include "kernel_operator.h"
@@ -27,29 +27,31 @@ class Kernel {
 
     template <typename Tiling>
     __aicore__ inline void Init(GM_ADDR comb, GM_ADDR y, const Tiling& tiling, TPipe* pipe) {
-        order = static_cast<uint32_t>(tiling.combShape[1]);
+        rows = static_cast<uint32_t>(tiling.combShape[1]);
+        cols = static_cast<uint32_t>(tiling.combShape[2]);
         steps = tiling.iter_step;
         eps = tiling.eps;
         combGm.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(comb));
         yGm.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(y));
         const uint64_t matrices = static_cast<uint64_t>(tiling.combShape[0]);
-        if (order == 0 || matrices == 0) {
+        const int64_t size = tiling.combShape[1] * tiling.combShape[2];
+        if (size == 0 || matrices == 0) {
             return;  // the share stays empty
         }
-        if (order > kMostRows) {
-            AscendC::printf("mhc_sinkhorn: matrices have %u rows, at most %u fit UB\n", order,
-                            kMostRows);
+        if (size > kMostElements) {
+            AscendC::printf("mhc_sinkhorn: matrices have %lld elements, at most %lld fit UB\n",
+                            size, static_cast<int64_t>(kMostElements));
             AscendC::Trap();
             return;
         }
         share.Init(matrices);
-        elements = order * order;
+        elements = static_cast<uint32_t>(size);
         pitch = kTile / elements / kBlock * kBlock;
         pitch = pitch < kMostMatrices ? pitch : kMostMatrices;
         pipe->InitBuffer(inputQueue, 2, opgen::Bytes<float>(kTile));
         pipe->InitBuffer(outputQueue, 1, opgen::Bytes<float>(kTile));
         pipe->InitBuffer(valueBuf, opgen::Bytes<float>(kTile));
-        pipe->InitBuffer(sumBuf, opgen::Bytes<float>(kSums));
+        pipe->InitBuffer(sumBuf, opgen::Bytes<float>(kTile));
         pipe->InitBuffer(fromBuf, opgen::Bytes<uint32_t>(kMostMatrices));
         pipe->InitBuffer(toBuf, opgen::Bytes<uint32_t>(kTile));
         values = valueBuf.Get<float>();
@@ -123,34 +125,34 @@ class Kernel {
         outputQueue.FreeTensor(tile);
     }
 
-    // The elements of a column for all matrices of the tile, of one row.
+    // An element of all matrices of the tile.
     __aicore__ inline LocalTensor<float> At(uint32_t row, uint32_t col) {
-        return values[(row * order + col) * pitch];
+        return values[(row * cols + col) * pitch];
     }
 
     // values = softmax along rows + eps
     __aicore__ inline void SoftmaxRows() {
-        for (uint32_t row = 0; row < order; ++row) {
+        for (uint32_t row = 0; row < rows; ++row) {
             Adds(sums, At(row, 0), 0.0f, pitch);
             PipeBarrier<PIPE_V>();
-            for (uint32_t col = 1; col < order; ++col) {
+            for (uint32_t col = 1; col < cols; ++col) {
                 Max(sums, sums, At(row, col), pitch);
                 PipeBarrier<PIPE_V>();
             }
-            for (uint32_t col = 0; col < order; ++col) {
+            for (uint32_t col = 0; col < cols; ++col) {
                 Sub(At(row, col), At(row, col), sums, pitch);
             }
             PipeBarrier<PIPE_V>();
-            Exp(At(row, 0), At(row, 0), order * pitch);
+            Exp(At(row, 0), At(row, 0), cols * pitch);
             PipeBarrier<PIPE_V>();
             DivideRow(row, 0.0f);
-            Adds(At(row, 0), At(row, 0), eps, order * pitch);
+            Adds(At(row, 0), At(row, 0), eps, cols * pitch);
             PipeBarrier<PIPE_V>();
         }
     }
 
     __aicore__ inline void DivideRows() {
-        for (uint32_t row = 0; row < order; ++row) {
+        for (uint32_t row = 0; row < rows; ++row) {
             DivideRow(row, eps);
         }
     }
@@ -159,11 +161,11 @@ class Kernel {
     __aicore__ inline void DivideRow(uint32_t row, float added) {
         Adds(sums, At(row, 0), added, pitch);
         PipeBarrier<PIPE_V>();
-        for (uint32_t col = 1; col < order; ++col) {
+        for (uint32_t col = 1; col < cols; ++col) {
             Add(sums, sums, At(row, col), pitch);
             PipeBarrier<PIPE_V>();
         }
-        for (uint32_t col = 0; col < order; ++col) {
+        for (uint32_t col = 0; col < cols; ++col) {
             Div(At(row, col), At(row, col), sums, pitch);
         }
         PipeBarrier<PIPE_V>();
@@ -171,24 +173,23 @@ class Kernel {
 
     // Divide the columns of every matrix by their sums and eps.
     __aicore__ inline void DivideColumns() {
-        const uint32_t length = order * pitch;
+        const uint32_t length = cols * pitch;
         Adds(sums, At(0, 0), eps, length);
         PipeBarrier<PIPE_V>();
-        for (uint32_t row = 1; row < order; ++row) {
+        for (uint32_t row = 1; row < rows; ++row) {
             Add(sums, sums, At(row, 0), length);
             PipeBarrier<PIPE_V>();
         }
-        for (uint32_t row = 0; row < order; ++row) {
+        for (uint32_t row = 0; row < rows; ++row) {
             Div(At(row, 0), At(row, 0), sums, length);
         }
         PipeBarrier<PIPE_V>();
     }
 
-    static constexpr uint32_t kTile = 8192;          // elements of a tile
-    static constexpr uint32_t kMostMatrices = 1024;  // of a tile
-    static constexpr uint32_t kBlock = 8;            // elements of a block of UB
-    static constexpr uint32_t kMostRows = 32;        // of a matrix: a block of each element fits
-    static constexpr uint32_t kSums = 2816;          // elements of a row of all matrices: 3 x 904
+    static constexpr uint32_t kTile = 7168;                    // elements of a tile
+    static constexpr uint32_t kMostMatrices = 1024;            // of a tile
+    static constexpr uint32_t kBlock = 8;                      // elements of a block of UB
+    static constexpr uint32_t kMostElements = kTile / kBlock;  // of a matrix: each fills a block
 
     TQue<TPosition::VECIN, 1> inputQueue;
     TQue<TPosition::VECOUT, 1> outputQueue;
@@ -203,7 +204,8 @@ class Kernel {
     opgen::Share share;
     int64_t steps = 1;
     float eps = 0.0f;
-    uint32_t order = 0;
+    uint32_t rows = 0;
+    uint32_t cols = 0;
     uint32_t elements = 0;
     uint32_t pitch = 0;
 };
