@@ -298,5 +298,3 @@ def test_the_step_of_a_slice_may_be_an_attr(tmp_path: Path) -> None:
             outputs, _, result = op.run({"x": x}, {"step": step}, mode="check")
             assert result.findings == [], (shape, step)
             assert torch.equal(outputs["z"], x[:, ::step] + 1), (shape, step)
-    with pytest.raises(RuntimeError, match="every is out of range"):
-        op.run({"x": torch.zeros(2, 3)}, {"step": 0})
