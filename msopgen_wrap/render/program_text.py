@@ -13,6 +13,7 @@ from msopgen_wrap.schedule.program import (
     I32,
     MASK,
     OPS,
+    WORD_LOADS,
     Inst,
     Operand,
     Program,
@@ -182,6 +183,8 @@ class ProgramText:
     def _accesses(self, inst: Inst) -> tuple[set[Place], set[Place]]:
         """Return what an instruction reads and writes."""
         writes = self._places((inst.dst, *inst.temps, *(inst.args[:1] if _counts(inst) else ())))
+        if inst.op == "opgen::JoinByScalar":
+            writes |= self._places(inst.args[-1:])
         if inst.op == "Store":
             writes |= {Place("output", inst.mode), Place("bytes", "bytes")}
         if inst.op == "Load" and inst.dst is not None and inst.dst.kind == MASK:
@@ -212,9 +215,15 @@ class ProgramText:
             # zeros behind the tile are the last that is written
             tail = bool(self._load_tail(inst)) and inst.mode not in self.filled
             return inst.mode not in self.covering or tail
-        return inst.op in ("Index", "Reduce", "Expand", "Position", "Polynomial", "Scan") or (
-            inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo"
-        )
+        return inst.op in (
+            *WORD_LOADS,
+            "Index",
+            "Reduce",
+            "Expand",
+            "Position",
+            "Polynomial",
+            "Scan",
+        ) or (inst.op.startswith("opgen::") and inst.op != "opgen::RoundTo")
 
     # ---- names ---------------------------------------------------------------------------------
 
@@ -265,8 +274,12 @@ class ProgramText:
         op = inst.op
         if op == "Load":
             return self._load(inst)
+        if op in WORD_LOADS:
+            return self._load_words(inst)
         if op == "Store":
             return self._store(inst)
+        if op == "Room":
+            return []
         if op == "Index" and self._counted_later(inst):
             return []
         if op == "Index":
@@ -320,7 +333,7 @@ class ProgramText:
         if op == "Cast":
             number = self.operand(inst.args[0])
             return [f"Cast({self.name(inst.dst)}, {number}, RoundMode::{inst.mode}, {count});"]
-        if op == "Bits":
+        if op in ("Bits", "Beside"):
             source = inst.args[0]
             assert isinstance(source, Val)
             if self.body.placement.place(source) == self.body.placement.place(inst.dst):
@@ -377,6 +390,18 @@ class ProgramText:
             lines.append("PipeBarrier<PIPE_V>();")
         return [*lines, *([tail] if tail else [])]
 
+    def _load_words(self, inst: Inst) -> list[str]:
+        assert inst.dst is not None
+        name, dst = inst.mode, self.name(inst.dst)
+        word = "opgen::kLowWord" if inst.op == "LoadLow" else "opgen::kHighWord"
+        if name in self.covering:
+            call = f"opgen::TakeWords<{word}>({dst}, {name}Local, count);"
+        else:
+            given = f"{dst}, {name}Local, {name}Walk, part, stageInt"
+            call = f"opgen::WordsOfOperand<{self.boxed}, {word}>({given});"
+        tail = self._load_tail(inst)
+        return [call, *([tail] if tail else [])]
+
     def _load_tail(self, inst: Inst) -> str:
         return "" if inst.dst is None or inst.dst.kind == MASK else self._fill_tail(inst.dst)
 
@@ -398,6 +423,10 @@ class ProgramText:
         name = inst.mode
         count = "rowElements" if value.extent == "row" else "part.count"
         local = f"{self.output_names.get(name, name)}Local"
+        if len(inst.args) > 1:
+            tiles = [value, *inst.args[1:], *inst.temps]
+            names = ", ".join(self.name(v) for v in tiles if isinstance(v, Val))
+            return [f"opgen::JoinWords({local}, {names}, {count});"]
         lives_there = self.body.placement.place(value) == Place("output", name)
         if value.kind == MASK:
             call = "NarrowMask"

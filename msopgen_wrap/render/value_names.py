@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule.buffers import Place, Placement
 from msopgen_wrap.schedule.emission import prefixed
-from msopgen_wrap.schedule.program import OPS, Inst, Scalar, Val
+from msopgen_wrap.schedule.program import LOADS, OPS, WORD_LOADS, Inst, Scalar, Val
 from msopgen_wrap.spec.names import cpp_local
 
 # Operator -> what its result is called.
@@ -144,6 +144,8 @@ class ValueNames:
             return _CONSTANTS.get(number.expr.value, "") if constant else ""  # type: ignore[union-attr]
         if op == "Position":
             return "positions"
+        if op in WORD_LOADS:
+            return f"{inst.mode}{op.removeprefix('Load')}"
         if op == "Load" and inst.dst is not None and inst.dst.extent == "row":
             return prefixed("given", inst.mode)
         if op == "Reduce":
@@ -207,7 +209,7 @@ def variables(insts: list[Inst], placement: Placement, names: ValueNames) -> dic
             chain.append(value)
     result: dict[int, str] = {}
     owner: dict[str, Place] = {}
-    made = {i.dst.id for i in insts if i.dst is not None and i.op != "Load"}
+    made = {i.dst.id for i in insts if i.dst is not None and i.op not in LOADS}
     for chain in chains:
         place = placement.place(chain[0])
         last = chain[::-1]

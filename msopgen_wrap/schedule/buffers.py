@@ -118,7 +118,7 @@ class _Colouring:
 
     def _give_outputs_their_tiles(self) -> None:
         """An output's tile belongs to the stored value from its definition on."""
-        loads = {i.dst.id for i in self.program.loads if i.dst}
+        loads = {i.dst.id for i in self.program.loads if i.dst and i.op == "Load"}
         for store in self.program.stores:
             value = _values(store)[0]
             placed = value.id in loads or value.id in self.target or value.id in self.given

@@ -21,6 +21,8 @@ Node = torch.fx.Node
 
 Handler = Callable[["Lowerer", Node], Any]
 HANDLERS: dict[str, Handler] = {}
+# The same for calls that are computed on words of 64-bit integers.
+WORD_HANDLERS: dict[str, Handler] = {}
 # Note of an instruction (``aten.sin``, ``aten.add with alpha``) -> how its lowering deliberately
 # differs from PyTorch.
 DIFFERENCES: dict[str, str] = {}
@@ -78,6 +80,17 @@ def lowers(*targets: str, differs: str = "") -> Callable[[Handler], Handler]:
             HANDLERS[target] = function
             if differs:
                 DIFFERENCES[target.rsplit(".", 1)[0]] = differs
+        return function
+
+    return register
+
+
+def lowers_words(*targets: str) -> Callable[[Handler], Handler]:
+    """Register a function as the lowering of ATen overloads on words of 64-bit integers."""
+
+    def register(function: Handler) -> Handler:
+        for target in targets:
+            WORD_HANDLERS[target] = function
         return function
 
     return register

@@ -133,9 +133,15 @@ def _bitwise(low: Lowerer, node: Node) -> Any:
     op = str(node.target).split("bitwise_")[1].split(".")[0]
     if low.dtype(node) == "bool":
         return logical(low, op, node.args[0], node.args[1])
+    low.kind(node)  # refuses 64-bit integers without bounds
     a, b = (
         low.tile(narrowed(low.as_kind(low.operand(v), I32), low.dtype(node))) for v in node.args[:2]
     )
+    return bitwise(low, op, a, b)
+
+
+def bitwise(low: Lowerer, op: str, a: Val, b: Val) -> Val:
+    """Combine the bits of two int32 tiles with ``and``, ``or`` or ``xor``."""
     if op == "and":
         return low.emit("BitAnd", I32, a, b)
     either = low.emit("BitOr", I32, a, b)
@@ -150,6 +156,7 @@ def _bitwise_not(low: Lowerer, node: Node) -> Any:
     value = low.operand(node.args[0])
     if low.dtype(node) == "bool":
         return _negate(low, low.tile(low.as_kind(value, MASK)))
+    low.kind(node)
     inverted = low.emit("BitNot", I32, low.tile(low.as_kind(value, I32)))
     return wrap_small(low, inverted, low.dtype(node))
 
@@ -167,6 +174,7 @@ def _bitwise_not(low: Lowerer, node: Node) -> Any:
     "aten.__rshift__.Tensor",
 )
 def _shift(low: Lowerer, node: Node) -> Any:
+    low.kind(node)
     number = narrowed(low.operand(node.args[0]), low.dtype(node))
     value = low.tile(low.as_kind(number, I32))
     amount = low.operand(node.args[1])

@@ -34,6 +34,7 @@ from msopgen_wrap.schedule.program import (
     Program,
     Scalar,
     Val,
+    Words,
 )
 from msopgen_wrap.schedule.views import Counted, Reshaped, View
 from msopgen_wrap.spec.names import cpp_local
@@ -41,8 +42,8 @@ from msopgen_wrap.spec.names import cpp_local
 # What is said of the load of an int64 input.
 WIDE_LOAD = "int64 input"
 DIFFERENCES[WIDE_LOAD] = (
-    "numbers beyond int32 count as the largest or the smallest int32 where they are compared or "
-    "converted; arithmetic on them is refused"
+    "numbers beyond int32 count as the largest or the smallest int32 where they are converted, or "
+    "compared with int32"
 )
 
 ScalarTypes = (AttrRef, Binary, Const, DimRef, Numel, ReducedCount, Unary)
@@ -86,6 +87,8 @@ class Emitter(Refusals):
             return self._load(value)
         if isinstance(value, Reshaped):
             raise OpgenError(self.unsupported(value.node, "a computed or rearranged tensor"))
+        if isinstance(value, Words):
+            raise self.unsupported_dtype("int64", "", self._node_of(value))
         if isinstance(value, (Val, Scalar)):
             return value
         if isinstance(value, bool):
@@ -130,6 +133,9 @@ class Emitter(Refusals):
         self.program.insts.append(Inst("Load", value, (), name, (), note))
         self._loaded[view] = value
         return value
+
+    def _node_of(self, value: Words) -> Node | None:
+        return next((node for node, other in self.values.items() if other is value), None)
 
     def is_wide(self, operand: Operand) -> bool:
         """Whether a value is an int64 input as it was loaded, which may lack what int32 lacks."""
@@ -288,12 +294,21 @@ class Emitter(Refusals):
             OpgenError: OPG332 where nothing bounds them, literals do not fit, or a tensor of two
                 elements along each axis is beyond int32 already: the host would refuse all calls.
         """
+        if not self.is_bounded(bounds):
+            raise self.unsupported_dtype("int64", "", node)
+        self.narrow.update(dict.fromkeys(e for e in bounds or () if not isinstance(e, Const)))
+
+    def is_bounded(self, bounds: Interval | None) -> bool:
+        """Whether int32 holds the numbers between two ends, at least for some calls."""
         for end in bounds or (None,):
             fits = isinstance(end, Const) and -(2**31) <= end.value < 2**31
             if end is None or (isinstance(end, Const) and not fits) or self._is_hopeless(end):
-                raise self.unsupported_dtype("int64", "", node)
-            if not fits:
-                self.narrow[end] = None
+                return False
+        return True
+
+    def has_bounds(self, node: Node) -> bool:
+        """Whether int32 holds the 64-bit integers of a node, at least for some calls."""
+        return self.is_bounded(self._bounds(node))
 
     def _is_hopeless(self, end: ScalarExpr) -> bool:
         """Whether int32 lacks a number even where every axis has two elements."""

@@ -175,6 +175,11 @@ class Intervals:
             return Const(0), Const(MOST_POSITIONS - 1)
         if first is None:
             return None
+        if name in _OF_BITS and None not in arguments:
+            return _DTYPES["int32"]
+        if name in ("bitwise_left_shift", "__lshift__") and isinstance(node.args[1], int):
+            power = Const(2 ** min(max(node.args[1], 0), 64))
+            return _product(first, (power, power))
         if name == "remainder" and len(arguments) > 1:
             return _remainders(arguments[1])
         if name in ("div", "floor_divide") and len(arguments) > 1:
@@ -266,6 +271,14 @@ def _plain(value: Any) -> Any:
         value = source
     return value
 
+
+# Calls that join the bits of numbers: those of int32 give numbers of int32.
+_OF_BITS = frozenset(
+    (
+        *("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not"),
+        *("bitwise_right_shift", "__rshift__"),
+    )
+)
 
 # Calls whose values are among those of their first argument.
 _PASSING = frozenset(

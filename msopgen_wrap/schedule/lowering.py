@@ -17,6 +17,7 @@ from msopgen_wrap.schedule.calls import (
     RESHAPES,
     SCALAR_CALLS,
     VIEW_OPS,
+    WORD_HANDLERS,
     Node,
     is_expanded,
     lowers,
@@ -30,11 +31,11 @@ from msopgen_wrap.schedule.program import (
     Program,
     Scalar,
     Val,
+    Words,
     eliminate_dead,
     only_moves,
     share_common,
 )
-from msopgen_wrap.schedule.size_reading import SizeReader
 from msopgen_wrap.schedule.unit_axes import reshaped_by_ones
 from msopgen_wrap.schedule.views import (
     PLACE,
@@ -47,6 +48,7 @@ from msopgen_wrap.schedule.views import (
     View,
     apply_view,
 )
+from msopgen_wrap.schedule.word_reading import WordReader
 from msopgen_wrap.spec.model import TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -55,7 +57,7 @@ __all__ = ["Lowerer", "lowers"]
 
 
 @dataclass
-class Lowerer(SizeReader):
+class Lowerer(WordReader):
     """State of one lowering.
 
     Attributes:
@@ -63,14 +65,12 @@ class Lowerer(SizeReader):
         output_views: outputs that are written in another shape than they have.
         stored_shapes: sizes of the temporaries that have another shape than they are written in.
         stretches: whether the graph expands a tensor.
-        splits: whether a kernel may move elements of 64 bits as two of 32.
     """
 
     expanded: dict[Node, Span] = field(default_factory=dict)
     output_views: dict[str, View] = field(default_factory=dict)
     stored_shapes: dict[str, StoredShape] = field(default_factory=dict)
     stretches: bool = False
-    splits: bool = False
 
     # ---- driver --------------------------------------------------------------------------------
 
@@ -81,21 +81,45 @@ class Lowerer(SizeReader):
                 self.values[node] = self.lowered(node)
         wide = [param.name for param in self.spec.outputs if self.store_output(param)]
         self._check_spans()
-        stored = {p.name: p.dtypes[self.combo] for p in self.spec.outputs}
-        program = eliminate_dead(narrow_stores(share_common(self.program), stored))
-        read = {self.operands[i.mode].tensor for i in program.loads}
-        moved = [stored[i.mode] for i in program.stores]
-        moved += [self.spec.param(name).dtypes[self.combo] for name in read]
-        if wide and not (self.splits and only_moves(program) and set(moved) == {"int64"}):
+        program = self._finished()
+        if not wide:
+            return program
+        if not self.splits:
             raise self.unsupported_dtype("int64", wide[0])
-        if wide:  # copied whole
+        if self._moves_longs(program):  # copied whole
             program.insts = [replace(i, note=i.op.lower()) for i in program.insts]
-        return program
+            return program
+        self.program.insts = [i for i in self.program.insts if i.op != "Store"]
+        for param in self.spec.outputs:
+            self.store_output(param, by_words=param.name in wide)
+        return self._finished()
 
-    def store_output(self, param: TensorParam) -> bool:
-        """Store an output; returns whether its elements need 64 bits."""
+    def _finished(self) -> Program:
+        stored = {p.name: p.dtypes[self.combo] for p in self.spec.outputs}
+        return eliminate_dead(narrow_stores(share_common(self.program), stored))
+
+    def _moves_longs(self, program: Program) -> bool:
+        """Whether a program copies elements of 64 bits, and nothing else."""
+        stored = {p.name: p.dtypes[self.combo] for p in self.spec.outputs}
+        moved = {stored[i.mode] for i in program.stores}
+        read = {self.operands[i.mode].tensor for i in program.loads}
+        moved |= {self.spec.param(name).dtypes[self.combo] for name in read}
+        return only_moves(program) and moved == {"int64"}
+
+    def store_output(self, param: TensorParam, *, by_words: bool = False) -> bool:
+        """Store an output; returns whether its elements need 64 bits and lie in one tile.
+
+        Args:
+            by_words: whether the elements of an int64 input are stored from their words.
+        """
         result = self._output_value(param.name, self.traced.outputs[param.name])
         self._note = f"store {param.name}"
+        held = self.values.get(result) if isinstance(result, Node) else result
+        if by_words or isinstance(held, Words):
+            words = self.words(result)
+            low, high = map(self.word_tile, (words.low, words.high))
+            self.program.store_words(param.name, low, high, f"store {param.name}")
+            return False
         kind = STORED_KIND.get(param.dtypes[self.combo])
         if kind is None:
             raise self.unsupported_dtype(param.dtypes[self.combo], param.name)
@@ -142,6 +166,9 @@ class Lowerer(SizeReader):
         if target in RESHAPES:
             return self._reshape(node)
         handler = HANDLERS.get(target)
+        # the bounds of calls without words may follow from their value, which is not there yet
+        if target in WORD_HANDLERS and self.takes_words(node):
+            handler = WORD_HANDLERS[target]
         if handler is None:
             raise OpgenError(self.unsupported(node))
         return handler(self, node)
@@ -199,8 +226,8 @@ class Lowerer(SizeReader):
             self.stretches = True
         if isinstance(source, (Scalar, Const)):
             return source
-        if isinstance(source, (Val, Reshaped)):
-            if isinstance(source, Val) and target == "aten.expand.default":
+        if isinstance(source, (Val, Words, Reshaped)):
+            if not isinstance(source, Reshaped) and target == "aten.expand.default":
                 return source
             raise OpgenError(self.unsupported(node, "a view of a computed tensor"))
         rest = [self._static(a) for a in node.args[1:]]

@@ -7,4 +7,5 @@ from msopgen_wrap.schedule import (  # noqa: F401
     pointwise,
     random_words,
     special_functions,
+    wide_integers,
 )

@@ -73,6 +73,19 @@ Operand = Union[Val, Scalar]  # noqa: UP007  (evaluated on Python 3.10)
 
 
 @dataclass(frozen=True)
+class Words:
+    """Integers of 64 bits as their words of 32 bits, each of kind I32."""
+
+    low: Operand
+    high: Operand
+
+
+# Instructions that bring an operand to a tile of its own, or a word of each of its elements.
+WORD_LOADS = ("LoadLow", "LoadHigh")
+LOADS = ("Load", *WORD_LOADS)
+
+
+@dataclass(frozen=True)
 class Inst:
     """One instruction.
 
@@ -122,6 +135,11 @@ OPS: dict[str, OpInfo] = {
 OPS.update(
     {
         "Load": OpInfo(),
+        "LoadLow": OpInfo("", in_place=False),
+        "LoadHigh": OpInfo("", in_place=False),
+        # a tile that a block writes beside its result, and its content behind the block
+        "Room": OpInfo("", in_place=False),
+        "Beside": OpInfo(),
         "Index": OpInfo("", in_place=False),
         "Store": OpInfo(),
         "Fill": OpInfo("Duplicate"),
@@ -198,10 +216,14 @@ class Program:
         """Append the store of an output."""
         self.insts.append(Inst("Store", None, (value,), name, (), note))
 
+    def store_words(self, name: str, low: Val, high: Val, note: str = "") -> None:
+        """Append the store of an output of 64-bit integers from their words."""
+        self.insts.append(Inst("Store", None, (low, high), name, (self.value(I32),), note))
+
     @property
     def loads(self) -> list[Inst]:
         """The loads, in order."""
-        return [i for i in self.insts if i.op == "Load"]
+        return [i for i in self.insts if i.op in LOADS]
 
     @property
     def stores(self) -> list[Inst]:
@@ -280,7 +302,7 @@ def sources(program: Program, name: str) -> set[str]:
         if not stored and (inst.dst is None or inst.dst.id not in needed):
             continue
         needed |= {a.id for a in inst.args if isinstance(a, Val)}
-        if inst.op == "Load":
+        if inst.op in LOADS:
             found.add(inst.mode)
     return found
 

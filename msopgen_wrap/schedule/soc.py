@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.platforms import architectures, platform, platforms
-from msopgen_wrap.schedule.program import DIRECT, Program, Val
+from msopgen_wrap.schedule.program import DIRECT, LOADS, Program, Val
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def vector_passes(program: Program, dtypes: Iterable[str]) -> int:
     """
     passes = sum(dtype not in DIRECT for dtype in dtypes)
     for inst in program.insts:
-        if inst.op in ("Load", "Store") or (inst.dst is not None and inst.dst.extent == "row"):
+        if inst.op in (*LOADS, "Store") or (inst.dst is not None and inst.dst.extent == "row"):
             continue
         if inst.op == "Polynomial":
             passes += 2 * len(inst.mode.split(","))

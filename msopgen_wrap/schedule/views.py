@@ -340,10 +340,6 @@ def _slice(view: View, args: list[Any], node: Node, size_of: _Sizes) -> View:
     end = args[2] if len(args) > 2 else None
     step = args[3] if len(args) > 3 else 1
     if step != 1:
-        if not isinstance(step, int):
-            raise OpgenError(
-                Diagnostic("OPG331", "the step of a slice must be a literal", fix="use `kernel:`")
-            )
         if view.placed:
             raise OpgenError(
                 Diagnostic(
@@ -352,8 +348,10 @@ def _slice(view: View, args: list[Any], node: Node, size_of: _Sizes) -> View:
                     fix="take it before `cat` or `pad`, or use `kernel:`",
                 )
             )
-        every = Step("every", axis, length=Const(step))
-        whole = _slice(view, [*args[:3]], node, size_of)
+        every = Step("every", axis, length=_expr(step))
+        whole = view
+        if start != 0 or not (end is None or _is_max(end)):
+            whole = _slice(view, [*args[:3]], node, size_of)
         return replace(whole, steps=(*whole.steps, every))
     size = _dim(view, axis, size_of)
     begin = _clip(_expr(start), size)

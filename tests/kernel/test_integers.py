@@ -294,21 +294,70 @@ def test_copies_keep_all_bits(compute: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "compute",
-    ["y + 1", "torch.where(y > 0, y, 0)", "y == 3000000000", "(y > 0) * y", "torch.abs(y)"],
+    ("compute", "lists"),
+    [
+        ("y", True),  # lists have no words
+        ("y << 1", False),
+        ("(y + 1).to(torch.float32).to(torch.int64)", False),
+        ("(y + 1).amax(-1, keepdim=True) + y", False),
+    ],
 )
-def test_what_int32_may_not_hold_is_refused(compute: str) -> None:
-    spec = make_spec(compute, "y", dtypes=("int64",), shapes={"z": ShapeLike("y")})
+def test_what_has_no_words_is_refused(compute: str, lists: bool) -> None:
+    spec = make_spec(compute, "y", dtypes=("int64",), shapes={"z": ShapeLike("y")}, lists=lists)
     with pytest.raises(OpgenError) as error:
         plan_op(spec)
     assert [d.code for d in error.value.diagnostics] == ["OPG332"]
 
 
-def test_copies_beside_other_work_are_refused() -> None:
-    """A copy moves halves of elements; a comparison, or a list, needs whole ones."""
-    shapes = dict.fromkeys("zw", ShapeLike("y"))
-    for compute, outputs, lists in (("z = y\nw = (y > 0) + y", "z w", False), ("y", "z", True)):
-        spec = make_spec(compute, "y", outputs, dtypes=("int64",), shapes=shapes, lists=lists)
-        with pytest.raises(OpgenError) as error:
-            plan_op(spec)
-        assert [d.code for d in error.value.diagnostics] == ["OPG332"]
+# ---- Numbers of 64 bits that are computed with, as two words each --------------------------------
+
+# output -> dtype and formula; x and y broadcast, `odd` is never 0
+LONGS = {
+    "sums": ("int64", "x + y - (y - x * 3) + n"),
+    "products": ("int64", "torch.add(x * y, y, alpha=-7000000000)"),
+    "ends": ("int64", "torch.maximum(x, y) ^ torch.minimum(x, -y)"),
+    "clamped": ("int64", "x.clamp(-5000000000, 6000000000) + torch.relu(y)"),
+    "chosen": ("int64", "torch.where(x < y, x.abs(), ~y & torch.sign(x)).masked_fill(x == 3, 9)"),
+    "compared": ("bool", "(x >= y) ^ (x > 9223372036854775806) ^ ((x - 1) != y) ^ (x <= y + 1)"),
+    "truths": ("bool", "(x - y).to(torch.bool) & torch.logical_not(x + y)"),
+    "low": ("int32", "(x + y).to(torch.int32) + (x - y).to(torch.int8)"),
+    "copied": ("int64", "x + 0 * y"),
+    "divisors": ("int64", "torch.gcd(x, y)"),
+    "floors": ("int64", "torch.div(x, odd, rounding_mode='floor') + torch.remainder(x, odd)"),
+    "quotients": ("int64", "torch.div(x, odd, rounding_mode='trunc') + torch.fmod(x, odd)"),
+}
+LEAST = -(2**63)
+ENDS = (0, 1, -1, 3, 2**31 - 1, 2**31, -(2**31), 2**32 - 1, 2**32, 2**63 - 1, LEAST, LEAST + 1)
+
+
+def longs(shape: tuple[int, ...], seed: int) -> torch.Tensor:
+    """Return numbers of all magnitudes, and the ends of both words."""
+    generator = torch.Generator().manual_seed(seed)
+    wide = torch.randint(LEAST, 2**63 - 1, shape, generator=generator)
+    numbers = wide >> torch.randint(0, 63, shape, generator=generator)
+    ends = torch.tensor(ENDS)[torch.randint(0, len(ENDS), shape, generator=generator)]
+    return torch.where(torch.rand(shape, generator=generator) < 0.3, ends, numbers)
+
+
+@pytest.mark.slow
+def test_longs(tmp_path: Path) -> None:
+    text = {
+        "op": "LongNumbers",
+        "inputs": {"x": "int64", "y": "int64"},
+        "outputs": {n: {"dtype": d, "shape": "broadcast(x, y)"} for n, (d, _) in LONGS.items()},
+        "attrs": {"n": 5},
+        "compute": "\n".join(["odd = y | 1", *(f"{n} = {f}" for n, (_, f) in LONGS.items())]),
+        "backward": "none",
+    }
+    spec = parse_spec(json.dumps(text), "longs.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for first, second in (((7, 77), (7, 77)), ((9, 1), (300,)), ((1, 4001), (3, 1)), ((0,), (1,))):
+        x, y = longs(first, 1), longs(second, 2)
+        for auto_sync, n in ((True, 5), (False, -(2**40))):
+            given = {"x": x, "y": y}
+            made, _, found = op.run(given, {"n": n}, mode="check", auto_sync=auto_sync)
+            assert found.findings == [], (first, auto_sync, found.findings[0])
+            values = {"torch": torch, "n": n, "odd": y | 1, **given}
+            for name, (_, formula) in LONGS.items():
+                assert torch.equal(made[name], eval(formula, values)), (name, first, n)

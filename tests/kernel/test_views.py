@@ -50,6 +50,7 @@ CASES = {
     "another diagonal": ("x.diagonal(-1).exp() * y", "[1]", "[min(x[0] - 1, x[1])]"),
     "sum of a diagonal": ("x.diagonal().sum(-1, keepdim=True) * y", "[1]", "[1]"),
     "windows": ("x.unfold(1, 3, 2) * y", "[1]", "[x[0], (x[1] - 1) // 2, 3]"),
+    "windows with gaps": ("x.unfold(1, 3, 1)[..., ::2] * y", "[1]", "[x[0], x[1] - 2, 2]"),
     "repeat": ("(x * y).repeat(2, 3)", "[1]", "[2 * x[0], 3 * x[1]]"),
     "pairs": ("torch.exp(x).view(x.shape[0], -1, 2).mT + y", "[1]", "[x[0], 2, x[1] // 2]"),
 }
@@ -274,3 +275,26 @@ def test_transposed_operands(name: str, tmp_path: Path) -> None:
         outputs, golden, result = op.run(inputs, mode=mode)
         check(outputs["z"], golden["z"], 4)
         assert result.findings == []
+
+
+STEPPED = """
+op: SteppedSlice
+inputs: {x: {dtype: [float32, int64], rank: 2}}
+outputs: {z: {dtype: x, shape: "[x[0], (x[1] + step - 1) // step]"}}
+attrs: {step: {type: int, default: 2, min: 1}}
+compute: x[:, ::step] + 1
+backward: none
+"""
+
+
+@pytest.mark.slow
+def test_the_step_of_a_slice_may_be_an_attr(tmp_path: Path) -> None:
+    path = tmp_path / "stepped.yaml"
+    path.write_text(STEPPED)
+    op = BuiltOp(load_specs((path,))[0], tmp_path)
+    for shape, step in (((5, 7), 1), ((5, 7), 3), ((64, 4001), 2), ((3, 2), 9)):
+        for dtype in (torch.float32, torch.int64):
+            x = torch.arange(shape[0] * shape[1]).reshape(shape).to(dtype)
+            outputs, _, result = op.run({"x": x}, {"step": step}, mode="check")
+            assert result.findings == [], (shape, step)
+            assert torch.equal(outputs["z"], x[:, ::step] + 1), (shape, step)

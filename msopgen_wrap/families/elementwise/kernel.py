@@ -71,6 +71,7 @@ class TileSlots:
         self._body, self._broadcast = body, broadcast
         self._tiles = [_tile(spec, body, role, name) for role, name in slot_order(spec, body)]
         self._tiles = [t for t in self._tiles if t.kind != MASK]
+        self._operands = [_tile(spec, body, "input", name) for name in body.operands]
 
     @property
     def direct(self) -> frozenset[tuple[str, str]]:
@@ -82,13 +83,11 @@ class TileSlots:
     @property
     def staged(self) -> bool:
         """Whether operands of a box may be widened before they are expanded."""
-        converted = [t for t in self._tiles if t.role == "input" and not t.dtypes <= DIRECT.keys()]
-        return self._broadcast and (bool(converted) or self._masks())
+        return self._broadcast and any(not t.dtypes <= DIRECT.keys() for t in self._operands)
 
     def _masks(self) -> bool:
         """Whether an operand is a bool tensor."""
-        numbers = {t.name for t in self._tiles if t.role == "input"}
-        return bool(self._body.operands.keys() - numbers)
+        return any(t.kind == MASK for t in self._operands)
 
     def constants(self) -> list[str]:
         """Return the members that say where the slots lie: intermediate values come first."""
@@ -111,7 +110,7 @@ class TileSlots:
         return lines
 
     def _conversions(self) -> str:
-        inputs = [t for t in self._tiles if t.role == "input"]
+        inputs = [t for t in self._operands if t.kind != MASK]
         texts = [f"!opgen::Same<{t.kind}, {t.storage}>::value" for t in inputs]
         return " || ".join(dict.fromkeys(texts))
 

@@ -95,11 +95,11 @@ class RowLowerer(Lowerer):
         """Return the value of a node; those behind a sum of columns have none in the program."""
         return None if node in self.space.beyond else super().lowered(node)
 
-    def store_output(self, param: TensorParam) -> bool:
+    def store_output(self, param: TensorParam, *, by_words: bool = False) -> bool:
         """Store an output, or add to the sums of columns that it is made of."""
         column = self.space.columns.get(param.name)
         if column is None:
-            return super().store_output(param)
+            return super().store_output(param, by_words=by_words)
         self._current = column.reduction or column.operand
         operand = self.operand(column.operand)
         summed = column.reduction is None or self.joined_kind(column.reduction) == F32
