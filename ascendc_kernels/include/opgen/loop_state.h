@@ -12,6 +12,14 @@
 
 namespace opgen {
 
+// The first row of a box, as a box of its own.
+__aicore__ inline Tile FirstRow(const Tile& box) {
+    Tile row = box;
+    row.rows = 1;
+    row.count = box.pitch;
+    return row;
+}
+
 // Backwards, the rows and the boxes come from the last to the first.
 template <typename C, bool kBackwards>
 class LoopState {
@@ -23,16 +31,12 @@ class LoopState {
     // Begin with a new item of so many boxes.
     __aicore__ inline void Start(uint64_t boxes) {
         boxes_ = boxes;
-        first_ = true;
     }
-    // start: the states before the first step, the same in all rows; read for the first box only.
+    // start: a row of the states before the first step.
     __aicore__ inline void Begin(const LocalTensor<C>& start, const Tile& box) {
         VectorBarrier();
-        if (first_) {
-            AscendC::DataCopy(Carry(), start, box.pitch);
-            VectorBarrier();
-        }
-        first_ = false;
+        AscendC::DataCopy(Carry(), start, box.pitch);
+        VectorBarrier();
     }
     // The state before a step, as a row. next: the tile of the next states.
     __aicore__ inline LocalTensor<C> Before(const LocalTensor<C>& next, uint32_t step,
@@ -56,7 +60,6 @@ class LoopState {
 
     AscendC::TBuf<AscendC::TPosition::VECCALC> carryBuf_;
     uint64_t boxes_ = 0;  // that are to come
-    bool first_ = true;   // of the item's boxes
 };
 
 }  // namespace opgen

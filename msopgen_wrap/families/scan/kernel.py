@@ -8,7 +8,7 @@ from typing import Any
 
 from msopgen_wrap.families.elementwise.kernel import kernel_values
 from msopgen_wrap.families.scan.loop_text import LoopText, state_members
-from msopgen_wrap.families.scan.loops import KINDS, is_looped, state_values
+from msopgen_wrap.families.scan.loops import KINDS, is_looped, start_section, state_values
 from msopgen_wrap.families.scan.plan import MODES, ScanPlan
 from msopgen_wrap.render.entry_values import entry_values
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
@@ -80,18 +80,18 @@ def kernel_part(plan: ScanPlan, style: str) -> KernelPart:
 def _values(plan: ScanPlan, style: str) -> dict[str, Any]:
     spec = plan.spec
     branches = entry_branches(plan, MODES, "")
-    text_of = functools.partial(LoopText, backwards=plan.backwards)
     return {
         **entry_values(spec, style, branches),
-        "kernels": [
-            {
-                "k": kernel_values(
-                    spec, plan, body, broadcast=True, transposes=False, text_of=text_of
-                ),
-                "scans": scan_members(body, plan.backwards),
-            }
-            for body in class_bodies(plan)
-        ],
+        "kernels": [_class_values(plan, body) for body in class_bodies(plan)],
         "backwards": plan.backwards,
         "looped": any(is_looped(body.program) for body in plan.bodies),
     }
+
+
+def _class_values(plan: ScanPlan, body: Body) -> dict[str, Any]:
+    text_of = functools.partial(LoopText, backwards=plan.backwards)
+    k = kernel_values(plan.spec, plan, body, broadcast=True, transposes=False, text_of=text_of)
+    first = {i.mode for i in start_section(body.program) if i.op == "Load"}
+    for operand in k.operands:
+        operand["start"] = operand["name"] in first  # read in the first box of an item only
+    return {"k": k, "scans": scan_members(body, plan.backwards)}

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from msopgen_wrap.families.scan.loops import KINDS, next_values, row_section, state_values
+from msopgen_wrap.families.scan.loops import (
+    KINDS,
+    next_values,
+    row_section,
+    start_section,
+    state_values,
+)
 from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.schedule.program import MASK, Inst, Operand, Val
 
@@ -24,15 +31,19 @@ class LoopText(ProgramText):
     Attributes:
         backwards: whether the loop goes from the last row to the first.
         in_row: whether an instruction of the loop is rendered.
+        in_start: whether an instruction is that makes the states before the first step.
     """
 
     backwards: bool = False
     in_row: bool = False
+    in_start: bool = False
 
     def render(self) -> list[str]:
         """Return the statements, loads to stores."""
         self._rows = {id(inst) for inst in row_section(self.body.program)}
+        self._start = {id(inst) for inst in start_section(self.body.program)}
         self._states = state_values(self.body.program)
+        self._opened = False
         self._members = state_members(len(self._states))
         return super().render()
 
@@ -52,40 +63,59 @@ class LoopText(ProgramText):
         return "before" if len(self._states) == 1 else f"before{number + 1}"
 
     def _count(self, inst: Inst) -> str:
-        return "part.pitch" if self.in_row else super()._count(inst)
+        return "part.pitch" if self.in_row or self.in_start else super()._count(inst)
 
     def _statement(self, inst: Inst) -> list[str]:
         if inst.op == "LoopBefore":
             return self._begin(inst)
         if inst.op == "LoopAfter":
             return self._end()
-        self.in_row = id(inst) in self._rows
+        self.in_row, self.in_start = id(inst) in self._rows, id(inst) in self._start
         if inst.op == "Move" and isinstance(inst.args[0], Val) and inst.dst is not None:
             source = self.name(inst.args[0])
             statements = [f"DataCopy({self.name(inst.dst)}, {source}, {self._count(inst)});"]
         else:
             statements = super()._statement(inst)
-        return [_INDENT + s for s in statements] if self.in_row else statements
+        if self.in_start:  # one row of them is read
+            statements = [re.sub(r"\bpart\b", "row", s) for s in statements]
+        return [_INDENT + s for s in statements] if self.in_row or self.in_start else statements
 
     def _barrier(self, inst: Inst) -> None:
+        self._open_start(inst)
         if inst.op in ("LoopBefore", "LoopAfter"):
             return  # their blocks wait
         lines = len(self.lines)
         super()._barrier(inst)
-        if id(inst) in self._rows:
+        if id(inst) in self._rows | self._start:
             self.lines[lines:] = [_INDENT + line for line in self.lines[lines:]]
+
+    def _open_start(self, inst: Inst) -> None:
+        """Begin the branch of the first box, before what is first in it."""
+        if self._opened or (inst.op != "LoopBefore" and id(inst) not in self._start):
+            return
+        self._opened = True
+        self.lines.append("if (begins) {")
+        if self._start:
+            self.lines.append(f"{_INDENT}const opgen::Tile row = opgen::FirstRow(part);")
+            self.lines.append(_INDENT + _BARRIER)
 
     def _note(self, inst: Inst) -> str:
         note = super()._note(inst)
-        return "" if inst.op in ("LoopBefore", "LoopAfter", "Move") or self.in_row else note
+        return "" if inst.op in ("LoopBefore", "LoopAfter", "Move") or self._in_branch(inst) else note
+
+    def _in_branch(self, inst: Inst) -> bool:
+        return id(inst) in self._rows or id(inst) in self._start
 
     def _begin(self, inst: Inst) -> list[str]:
         """Return the start of a state; behind the last one, the loop begins."""
         assert inst.dst is not None
         number = self._states.index(inst.dst)
-        lines = [f"{self._members[number]}.Begin({self.operand(inst.args[0])}, part);"]
+        self.in_start = False
+        call = f"{self._members[number]}.Begin({self.operand(inst.args[0])}, part);"
+        lines = [_INDENT + call]
         if number < len(self._states) - 1:
             return lines
+        lines.append("}")
         lines.append("for (uint32_t step = 0; step < part.rows; ++step) {")
         row = "part.rows - 1 - step" if self.backwards else "step"
         at = f"({row})" if self.backwards else row

@@ -12,8 +12,9 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.scan.lowering import ScanLowerer, scan_elements
-from msopgen_wrap.graph.loops import loop_before
-from msopgen_wrap.schedule.calls import Node
+from msopgen_wrap.graph.loops import AFTER, loop_before
+from msopgen_wrap.schedule.anchors import is_anchor
+from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, Node, reduction_kind, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, MASK, Inst, Operand, Program, Val
 
@@ -36,6 +37,25 @@ def next_values(program: Program) -> list[Val]:
     every = [a for i in program.insts if i.op == "LoopAfter" for a in i.args]
     read = [int(i.mode) for i in program.insts if i.op == "LoopBefore"]
     return [value for value in (every[at] for at in read) if isinstance(value, Val)]
+
+
+def start_section(program: Program) -> list[Inst]:
+    """Return the instructions that only make the states before the first step."""
+    first = next((n for n, i in enumerate(program.insts) if i.op == "LoopBefore"), 0)
+    readers: dict[int, list[Inst]] = {}
+    for inst in program.insts:
+        for value in inst.args:
+            if isinstance(value, Val):
+                readers.setdefault(value.id, []).append(inst)
+    found: list[Inst] = []
+    alone: set[int] = set()
+    for inst in reversed(program.insts[:first]):
+        assert inst.dst is not None
+        others = [i for i in readers[inst.dst.id] if i.op != "LoopBefore" and id(i) not in alone]
+        if not others:
+            found.insert(0, inst)
+            alone.add(id(inst))
+    return found
 
 
 def row_section(program: Program) -> list[Inst]:
@@ -62,6 +82,7 @@ def _loop_before(low: Lowerer, node: Node) -> Any:
         first = scans.tile(scans.as_kind(scans.operand(start), kind))
         befores.append(scans.emit("LoopBefore", kind, first, mode=str(number)))
     scans.loops[node] = befores
+    _check_step(scans, node)
     scans.begin(node, 0, bool(backwards), node.meta["val"][0])
     return tuple(befores)
 
@@ -91,6 +112,30 @@ def _loop_after(low: Lowerer, node: Node) -> Any:
     return (*made, *others)
 
 
+def _check_step(low: ScanLowerer, before: Node) -> None:
+    """Refuse a step with calls that mix the elements of a row.
+
+    Raises:
+        OpgenError: OPG351.
+    """
+    inside = {before}
+    after: set[Node] = set()
+    for node in low.traced.graph.nodes:
+        if target_name(node) == AFTER and loop_before(node) is before:
+            after.add(node)
+        elif inside.intersection(node.all_input_nodes) and not after.intersection(inside):
+            inside.add(node)
+    wanted = set(after)
+    for node in reversed(low.traced.graph.nodes):
+        if node not in wanted:
+            continue
+        wanted.update(n for n in node.all_input_nodes if n in inside)
+        target = target_name(node)
+        view = target in VIEW_OPS | RESHAPES and target != "aten.expand.default"
+        if node in inside and (reduction_kind(node) or is_anchor(node) or view):
+            raise OpgenError(_refused(low, before, f"{target} of a state"))
+
+
 def _computed(program: Program, value: Val, befores: list[Val]) -> bool:
     """Whether a value is made by an instruction that depends on a state."""
     made = next((i for i in program.insts if i.dst == value), None)
@@ -109,6 +154,8 @@ def _dependent(insts: list[Inst], start: set[int]) -> set[int]:
 
 def sorted_sections(lowerer: ScanLowerer, program: Program) -> Program:
     """Return a program whose loop is one section, between those for whole boxes.
+
+    What makes the states before the first step stands right before it.
 
     Raises:
         OpgenError: OPG351 where a step has work that no row can do by itself.
@@ -146,7 +193,12 @@ def sorted_sections(lowerer: ScanLowerer, program: Program) -> Program:
     starts = [i for i in program.insts if i.op == "LoopBefore"]
     if not starts:
         raise OpgenError(_refused(lowerer, node, "no step reads a state"))
-    return replace(program, insts=[*before, *starts, *rows, *ends, *after])
+    result = replace(program, insts=[*before, *starts, *rows, *ends, *after])
+    first = start_section(result)
+    chosen = {id(inst) for inst in first}
+    others = [inst for inst in before if id(inst) not in chosen]
+    result.insts[: len(before)] = [*others, *first]
+    return result
 
 
 def _why(inst: Inst) -> str:
