@@ -39,9 +39,7 @@ _LIBRARY.impl("loop_before", _before, "Meta")
 _LIBRARY.impl("loop_after", _after, "Meta")
 
 
-def traced_loop(
-    loop: int, step: Step, states: Any, inputs: Any, reverse: bool = False
-) -> Any:
+def traced_loop(loop: int, step: Step, states: Any, inputs: Any, reverse: bool = False) -> Any:
     """Return the results of a loop as calls of the graph.
 
     Args:

@@ -60,8 +60,7 @@ CASES = {
         f"{STEP}return a * h + b\nz = opgen.loop(step, h0, (a, b)).softmax(-1)", ["scan", "row"]
     ),
     "of two layers": Case(
-        f"{STEP}return a * h + b\n"
-        "z = opgen.loop(step, h0, (a, opgen.loop(step, h0, (a, b))))",
+        f"{STEP}return a * h + b\nz = opgen.loop(step, h0, (a, opgen.loop(step, h0, (a, b))))",
         ["scan", "scan"],
     ),
     "of a sum": Case(
@@ -95,7 +94,9 @@ def inputs_of(shape: tuple[int, int]) -> dict[str, Any]:
     return {"a": a, "b": b, "h0": torch.randn(shape[1:], generator=generator)}
 
 
-@pytest.mark.parametrize("name", [n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES])
+@pytest.mark.parametrize(
+    "name", [n if n in DEFAULT else pytest.param(n, marks=pytest.mark.slow) for n in CASES]
+)
 def test_formulas_are_made_in_passes(name, tmp_path):
     case = CASES[name]
     plan = plan_op(spec_of(case.compute, tmp_path, attrs=case.attrs))

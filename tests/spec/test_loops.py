@@ -43,7 +43,11 @@ def test_a_loop_runs_its_step_at_every_place() -> None:
 def test_a_loop_of_an_lstm_is_that_of_torch() -> None:
     torch.manual_seed(0)
     layer = torch.nn.LSTM(5, 4).double()
-    x, h0, c0 = torch.randn(7, 2, 5).double(), torch.randn(2, 4).double(), torch.randn(2, 4).double()
+    x, h0, c0 = (
+        torch.randn(7, 2, 5).double(),
+        torch.randn(2, 4).double(),
+        torch.randn(2, 4).double(),
+    )
     given = x @ layer.weight_ih_l0.T + layer.bias_ih_l0 + layer.bias_hh_l0
 
     def step(h, c, gates):
@@ -96,7 +100,10 @@ def test_states_keep_their_shape_and_dtype(states, step, text) -> None:
         (f"def step(h, x):\n      return step(h, x)\n{LOOP}", "undefined name 'step'"),
         (f"def h0(h, x):\n      return h\n{LOOP}", "is called like a value"),
         (f"def torch(h, x):\n      return h\n{LOOP}", "'torch' cannot be assigned"),
-        (f"{STEP}  def two(h, x):\n      return opgen.loop(step, h, x)\n{LOOP}", "a loop in a step"),
+        (
+            f"{STEP}  def two(h, x):\n      return opgen.loop(step, h, x)\n{LOOP}",
+            "a loop in a step",
+        ),
         (f"def step(h, x):\n      y = h\n      return y\n  y = opgen.loop(step, h0, h)", "'h'"),
         (f"def step(h, x):\n      y = h\n      return y\n  z = opgen.loop(step, h0, x)", "'y' is"),
         (f"def step(h, x):\n      return h.__class__\n{LOOP}", "'.__class__' is not allowed"),

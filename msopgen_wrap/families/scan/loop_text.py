@@ -101,7 +101,9 @@ class LoopText(ProgramText):
 
     def _note(self, inst: Inst) -> str:
         note = super()._note(inst)
-        return "" if inst.op in ("LoopBefore", "LoopAfter", "Move") or self._in_branch(inst) else note
+        return (
+            "" if inst.op in ("LoopBefore", "LoopAfter", "Move") or self._in_branch(inst) else note
+        )
 
     def _in_branch(self, inst: Inst) -> bool:
         return id(inst) in self._rows or id(inst) in self._start
