@@ -16,8 +16,8 @@ import re
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec import torch_names as allowed
-from msopgen_wrap.spec.code_names import CheckedCode, Scope
 from msopgen_wrap.spec.code_functions import FunctionChecker
+from msopgen_wrap.spec.code_names import CheckedCode, Scope
 from msopgen_wrap.spec.code_values import (
     ANY,
     ATTR_KINDS,

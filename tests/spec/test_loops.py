@@ -104,8 +104,8 @@ def test_states_keep_their_shape_and_dtype(states, step, text) -> None:
             f"{STEP}  def two(h, x):\n      return opgen.loop(step, h, x)\n{LOOP}",
             "a loop in a step",
         ),
-        (f"def step(h, x):\n      y = h\n      return y\n  y = opgen.loop(step, h0, h)", "'h'"),
-        (f"def step(h, x):\n      y = h\n      return y\n  z = opgen.loop(step, h0, x)", "'y' is"),
+        ("def step(h, x):\n      y = h\n      return y\n  y = opgen.loop(step, h0, h)", "'h'"),
+        ("def step(h, x):\n      y = h\n      return y\n  z = opgen.loop(step, h0, x)", "'y' is"),
         (f"def step(h, x):\n      return h.__class__\n{LOOP}", "'.__class__' is not allowed"),
     ],
 )

@@ -179,7 +179,7 @@ def sorted_sections(lowerer: ScanLowerer, program: Program) -> Program:
         mask = inst.dst is not None and inst.dst.kind == MASK
         reads_state = any(v.id in states for v in values)
         needed = inst.dst is not None and inst.dst.id in wanted
-        if not (depends and (needed or reads_state or masks) or (needed and mask)):
+        if not ((depends and (needed or reads_state or masks)) or (needed and mask)):
             continue
         if inst.op in _WHOLE_TILE or (inst.op == "Store" and masks):
             raise OpgenError(_refused(lowerer, node, _why(inst)))

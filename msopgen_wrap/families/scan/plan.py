@@ -14,13 +14,13 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.call_variants import different_variants
 from msopgen_wrap.families.elementwise.plan import budget
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.families.scan.lowering import COMPARING, SCRATCH_TILES, ScanLowerer
 from msopgen_wrap.families.scan.loops import (
     is_looped,
     loop_group,
     sorted_sections,
     state_values,
 )
+from msopgen_wrap.families.scan.lowering import COMPARING, SCRATCH_TILES, ScanLowerer
 from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
