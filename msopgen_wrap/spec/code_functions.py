@@ -10,7 +10,7 @@ import ast
 
 from msopgen_wrap.spec import torch_names as allowed
 from msopgen_wrap.spec.code_operators import OperatorChecker
-from msopgen_wrap.spec.code_values import ANY, ROOTS, TENSOR
+from msopgen_wrap.spec.code_values import ANY, ROOTS, TENSOR, dotted
 
 LOOP = "opgen.loop"
 _LOOP_KEYWORDS = ("reverse",)
@@ -76,10 +76,8 @@ class FunctionChecker(OperatorChecker):
 
     def kind_Call(self, node: ast.Call) -> str:
         """Return the kind of what a call gives."""
-        called = node.func
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-            if f"{called.value.id}.{called.attr}" == LOOP:
-                return self._loop_call(node)
+        if dotted(node.func) == LOOP:
+            return self._loop_call(node)
         return super().kind_Call(node)
 
     def kind_Name(self, node: ast.Name) -> str:

@@ -31,8 +31,8 @@ def run_loop(step: Step, states: Any, inputs: Any, reverse: bool = False) -> Any
         the step returns one.
 
     Raises:
-        ValueError: inputs of different sizes along the first axis; a next state of another shape or dtype
-            than the state.
+        ValueError: inputs of different sizes along the first axis; a next state of another shape
+            or dtype than the state.
     """
     befores, sources = listed(states), listed(inputs)
     steps = length_of(sources)
