@@ -15,6 +15,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.compute_function import compute_function
+from msopgen_wrap.graph.loops import LoopRunner
 from msopgen_wrap.graph.sample import count_attrs, other_shapes, sample_attrs
 from msopgen_wrap.graph.scalars import divided
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
@@ -173,7 +174,7 @@ def _agree_in(
     return True
 
 
-class _HostNumbers(torch.fx.Interpreter):
+class _HostNumbers(LoopRunner):
     """Runs a graph whose numbers divide by zero as those of PyTorch and of the host do.
 
     Its views are those of elements in order, whatever memory a tensor of PyTorch has: what is

@@ -1,9 +1,10 @@
-"""Philox as one call of a graph: ``opgen::philox(index, seed, offset)``."""
+"""Philox as one call of a graph, ``opgen::philox(index, seed, offset)``, and loops as two."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.loops import traced_loop
 from msopgen_wrap.spec.random_numbers import RandomNumbers, philox_words
 from msopgen_wrap.torch_import import torch
 
@@ -24,6 +25,14 @@ class TracedRandomNumbers(RandomNumbers):
 
     whole: Any = staticmethod(torch.sym_int)
     largest: Any = staticmethod(torch.sym_max)
+
+    def __init__(self) -> None:
+        self._loops = 0  # of this trace so far
+
+    def loop(self, step: Any, states: Any, inputs: Any, reverse: bool = False) -> Any:
+        """Return the results of a loop, whose step is recorded once."""
+        self._loops += 1
+        return traced_loop(self._loops, step, states, inputs, reverse)
 
     def philox(self, index: Any, seed: Any, offset: Any) -> Any:
         """Return the words as one call of the graph: the kernel has a block for it."""

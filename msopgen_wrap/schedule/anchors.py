@@ -37,6 +37,7 @@ ANCHORS: dict[str, str] = {
     "aten.index_reduce.default": "index",
     "aten.index_select.default": "index",
     "aten.logcumsumexp.default": "scan",
+    "opgen.loop_after.default": "scan",
     "opgen.ordered.default": "order",
     "opgen.reversed_cumprod.default": "scan",
     "opgen.reversed_cumsum.default": "scan",

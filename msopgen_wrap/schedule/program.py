@@ -168,6 +168,8 @@ OPS.update(
         "MoveExpSum": OpInfo("", in_place=False),
         "Position": OpInfo("", in_place=False),
         "Scan": OpInfo("", in_place=False),
+        "LoopBefore": OpInfo("", in_place=False),
+        "LoopAfter": OpInfo("", in_place=False),
     }
 )
 

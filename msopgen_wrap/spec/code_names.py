@@ -42,7 +42,6 @@ _REFUSED_STATEMENTS: dict[type[ast.AST], tuple[str, str]] = {
     ast.ImportFrom: ("import", "torch, F and math are already there"),
     ast.While: ("a while loop", "write tensor operations"),
     ast.AsyncFor: ("a for loop", "write tensor operations"),
-    ast.FunctionDef: ("a function definition", "write the statements in line"),
     ast.AsyncFunctionDef: ("a function definition", "write the statements in line"),
     ast.ClassDef: ("a class definition", ""),
     ast.Lambda: ("a lambda", ""),
@@ -109,6 +108,8 @@ class NameChecker:
         self.assigned: set[str] = set()
         self.loops = 0
         self.repeated = False  # inside a for statement
+        self.functions: dict[str, int] = {}  # name -> number of its arguments
+        self.in_step = False  # inside a function
 
     # ---- reporting ----
 

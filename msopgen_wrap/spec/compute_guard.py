@@ -1,7 +1,8 @@
 """Check ``compute`` on its syntax tree before anything runs.
 
 A spec is data: its code may name functional torch operators, tensor methods, arithmetic, literals,
-``if`` on attrs, loops of a known number of steps and one kind of comprehension, and nothing else.
+``if`` on attrs, loops of a known number of steps, one kind of comprehension and functions that
+``opgen.loop`` calls, and nothing else.
 What is not listed is refused, so import, dunder names, attribute escapes, ``eval``, files and
 processes cannot be reached, and literals, powers and repeats are bounded, so that evaluation cannot
 be made to run for ever.
@@ -15,8 +16,8 @@ import re
 
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.spec import torch_names as allowed
+from msopgen_wrap.spec.code_functions import FunctionChecker
 from msopgen_wrap.spec.code_names import CheckedCode, Scope
-from msopgen_wrap.spec.code_operators import OperatorChecker
 from msopgen_wrap.spec.code_values import (
     ANY,
     ATTR_KINDS,
@@ -109,7 +110,7 @@ def _parse(code: Code, findings: Findings) -> ast.Module | None:
     return tree
 
 
-class _Checker(OperatorChecker):
+class _Checker(FunctionChecker):
     """Adds statements."""
 
     # ---- statements ----
@@ -178,6 +179,8 @@ class _Checker(OperatorChecker):
                 self.kinds = merge(saved, self.kinds) if branch is node.orelse else self.kinds
         elif isinstance(node, ast.For):
             self.loop(node)
+        elif isinstance(node, ast.FunctionDef):
+            self.function_definition(node)
         elif isinstance(node, ast.Pass):
             return
         else:
@@ -253,6 +256,9 @@ class _Checker(OperatorChecker):
         name = target.id
         if name.startswith("__") or name in ROOTS or name in allowed.BUILTIN_FUNCTIONS:
             self.refuse("OPG042", f"'{name}' cannot be assigned", target, fix="choose another name")
+            return
+        if name in self.functions:
+            self.refuse("OPG042", f"'{name}' is a function and cannot be assigned", target)
             return
         if name in self.scope.attrs:
             self.refuse(

@@ -1,7 +1,7 @@
-"""Random numbers of Philox4x32-10: the functions that ``compute`` calls as ``opgen.<name>``.
+"""The functions that ``compute`` calls as ``opgen.<name>``: numbers of Philox4x32-10, and loops.
 
-They are functions of a seed, an offset and the place of an element, so they have no state and give
-the same numbers for any number of cores. Element ``i`` is word ``i % 4`` of the block that Philox
+Random numbers are functions of a seed, an offset and the place of an element, so they have no state
+and give the same numbers for any number of cores. Element ``i`` is word ``i % 4`` of the block that Philox
 makes of the 128-bit counter ``[i / 4, offset]`` and the key ``seed`` (64 bits each, the low word
 first). This is the layout in which torch_npu's graph mode calls ``StatelessRandomUniformV2`` (key
 ``[seed]``, counter ``[0, offset]``, algorithm Philox); TensorFlow documents that operator.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from msopgen_wrap.spec.loops import run_loop
 from msopgen_wrap.torch_import import torch
 
 ROUNDS = 10
@@ -66,6 +67,10 @@ class RandomNumbers:
 
     whole: Any = int
     largest: Any = max
+
+    def loop(self, step: Any, states: Any, inputs: Any, reverse: bool = False) -> Any:
+        """Return the results of a step at every place along the first axis: ``run_loop``."""
+        return run_loop(step, states, inputs, reverse)
 
     def philox(self, index: Any, seed: int, offset: int) -> Any:
         """Return 32 random bits per index as int32: ``philox_words``."""

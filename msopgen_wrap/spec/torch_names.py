@@ -42,8 +42,10 @@ SIZED_FUNCTIONS = words(
     "conv2d_input conv3d_input conv1d_weight conv2d_weight conv3d_weight"
 )
 
-# Functions that torch has not, which ``spec.random_numbers`` defines.
-OPGEN_FUNCTIONS = words("bernoulli bernoulli_like dropout philox positions rand_like randn_like")
+# Functions that torch has not, which ``spec.random_numbers`` and ``spec.loops`` define.
+OPGEN_FUNCTIONS = words(
+    "bernoulli bernoulli_like dropout loop philox positions rand_like randn_like"
+)
 
 TORCH_NAMESPACES: dict[str, frozenset[str]] = {
     **{space: frozenset(row) for space, row in _TABLE.items() if space.startswith("torch.")},

@@ -150,13 +150,15 @@ def render_torch_ext(
         for name in RUNTIME
     ]
     if any("_runtime.random_numbers" in f.text for f in files):
-        files.append(
-            GeneratedFile(f"{folder}/_runtime/random_numbers.py", head + _random_numbers())
-        )
+        files += [
+            GeneratedFile(f"{folder}/_runtime/{name}.py", head + _module_of_spec(name))
+            for name in ("random_numbers", "loops")
+        ]
     return files + render_binding(specs, vendor)
 
 
-def _random_numbers() -> str:
-    """Return the module that ``compute`` calls as ``opgen``, for a package without the kit."""
-    text = (Path(names.__file__).with_name("random_numbers.py")).read_text(encoding="utf-8")
+def _module_of_spec(name: str) -> str:
+    """Return a module that ``compute`` calls as ``opgen``, for a package without the kit."""
+    text = Path(names.__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    text = text.replace("from msopgen_wrap.spec.loops import", "from .loops import")
     return text.replace("from msopgen_wrap.torch_import import torch", "import torch")

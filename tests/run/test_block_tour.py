@@ -46,6 +46,7 @@ LIBRARY = [
         "order/median_row.yaml",
         "order/sort_row.yaml",
         "order/top_k_row.yaml",
+        "recurrence/exponential_average.yaml",
         "reduce/arg_max_row.yaml",
         "reduce/reduce_max.yaml",
         "scan/cummax.yaml",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -212,7 +213,13 @@ def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:
 
 
 def kernel_values(
-    spec: OpSpec, plan: OpPlan[Any], body: Body, broadcast: bool, *, transposes: bool = True
+    spec: OpSpec,
+    plan: OpPlan[Any],
+    body: Body,
+    broadcast: bool,
+    *,
+    transposes: bool = True,
+    text_of: Callable[..., ProgramText] = ProgramText,
 ) -> ElementwiseKernel:
     """Return the template values of one kernel class.
 
@@ -222,6 +229,7 @@ def kernel_values(
         body: the body that the class is made of.
         broadcast: whether the class has a mode for boxes.
         transposes: whether boxes may hold operands transposed.
+        text_of: makes the text of the program.
     """
     operands: list[dict[str, Any]] = [
         {
@@ -252,7 +260,9 @@ def kernel_values(
     ]
     shared = class_values(spec, plan, body, gm, operands, outputs)
     slots = TileSlots(spec, body, broadcast)
-    text = _program_text(plan, body, slots, small=bool(shared["bytes"]), broadcast=broadcast)
+    text = _program_text(
+        plan, body, slots, text_of, small=bool(shared["bytes"]), broadcast=broadcast
+    )
     text.transposable = frozenset(o["name"] for o in operands if o["transposable"])
     statements = [part for line in text.render() for part in line.split("\n")]
     statements = [s for s in statements if s]
@@ -270,13 +280,19 @@ def kernel_values(
 
 
 def _program_text(
-    plan: OpPlan[Any], body: Body, slots: TileSlots, *, small: bool, broadcast: bool
+    plan: OpPlan[Any],
+    body: Body,
+    slots: TileSlots,
+    text_of: Callable[..., ProgramText],
+    *,
+    small: bool,
+    broadcast: bool,
 ) -> ProgramText:
     """Return the text of a body, with the names of its values and the kinds of its outputs."""
     spec = plan.spec
     members = {p.name: member_name(p, True, spec) for p in spec.outputs}
     filled = (name for name, view in body.operands.items() if is_number(spec, view.tensor))
-    text = ProgramText(
+    text = text_of(
         body,
         plan.scalar_names,
         members,

@@ -39,12 +39,16 @@ class ScanLowerer(Lowerer):
         directions: whether they run from the last element to the first.
         scanned: the nodes of the scans.
         rank: of what they scan.
+        loops: the states before each step of a loop, by the call that gives them.
+        ended: the loops whose next states are computed in the pass.
     """
 
     axes: set[int] = field(default_factory=set)
     directions: set[bool] = field(default_factory=set)
     scanned: list[Node] = field(default_factory=list)
     rank: int = 0
+    loops: dict[Node, list[Val]] = field(default_factory=dict)
+    ended: set[Node] = field(default_factory=set)
 
     def _call(self, node: Node) -> Any:
         if reduction_kind(node):
@@ -81,22 +85,32 @@ class ScanLowerer(Lowerer):
         axis = self._static(node.args[1])
         if not isinstance(axis, int):
             raise OpgenError(self.other_pass(node, "its axis is a number of the call"))
+        if self.loops:
+            raise OpgenError(self.other_pass(node, "a pass has one loop, or scans"))
+        value = node.meta["val"]
+        self.begin(node, axis, backwards, value[0] if isinstance(value, (list, tuple)) else value)
+        element = self.tile(self.as_kind(self.operand(node.args[0]), kind))
+        result = I32 if join in POSITIONS else kind
+        return self.emit("Scan", result, element, mode=join, temps=(kind,) * SCRATCH_TILES[join])
+
+    def begin(self, node: Node, axis: int, backwards: bool, scanned: Any) -> None:
+        """Note a scan or a loop along an axis of a tensor.
+
+        Raises:
+            OpgenError: OPG350 where another one of the pass runs otherwise, or the pass works
+                through another shape.
+        """
         self.axes.add(axis)
         if len(self.axes) > 1:
             raise OpgenError(self.other_pass(node, "another scan runs along another axis"))
         self.directions.add(backwards)
         if len(self.directions) > 1:
             raise OpgenError(self.other_pass(node, "another scan runs the other way"))
-        self._check_shape(node)
+        self._check_shape(node, scanned.shape)
         self.scanned.append(node)
-        element = self.tile(self.as_kind(self.operand(node.args[0]), kind))
-        result = I32 if join in POSITIONS else kind
-        return self.emit("Scan", result, element, mode=join, temps=(kind,) * SCRATCH_TILES[join])
 
-    def _check_shape(self, node: Node) -> None:
+    def _check_shape(self, node: Node, own: Any) -> None:
         """Refuse a scan of another shape than that which the pass works through."""
-        value = node.meta["val"]
-        own = (value[0] if isinstance(value, (list, tuple)) else value).shape
         self.rank = len(own)
         for result in self.traced.outputs.values():
             if not isinstance(result, Node):
@@ -111,7 +125,8 @@ def _size(size: Any) -> Any:
     return getattr(size, "node", size)
 
 
-def _elements(low: Lowerer, node: Node) -> ScanLowerer:
+def scan_elements(low: Lowerer, node: Node) -> ScanLowerer:
+    """Return the lowerer of a pass with scans; raises OpgenError for any other."""
     if not isinstance(low, ScanLowerer):
         raise OpgenError(low.unsupported(node, "in a pass of another kind"))
     # what a reader knows a scan backwards as
@@ -142,46 +157,46 @@ DIFFERENCES["aten.cumprod"] = (
 
 @lowers("aten.cumsum.default")
 def _cumsum(low: Lowerer, node: Node) -> Val:
-    scans = _elements(low, node)
+    scans = scan_elements(low, node)
     return scans.scan(node, "Sum", _kind(scans, node))
 
 
 @lowers("opgen.reversed_cumsum.default")
 def _reversed_cumsum(low: Lowerer, node: Node) -> Val:
-    scans = _elements(low, node)
+    scans = scan_elements(low, node)
     return scans.scan(node, "Sum", _kind(scans, node), backwards=True)
 
 
 @lowers("aten.cumprod.default")
 def _cumprod(low: Lowerer, node: Node) -> Val:
-    scans = _elements(low, node)
+    scans = scan_elements(low, node)
     return scans.scan(node, "Product", _kind(scans, node))
 
 
 @lowers("opgen.reversed_cumprod.default")
 def _reversed_cumprod(low: Lowerer, node: Node) -> Val:
-    scans = _elements(low, node)
+    scans = scan_elements(low, node)
     return scans.scan(node, "Product", _kind(scans, node), backwards=True)
 
 
 @lowers("aten.logcumsumexp.default")
 def _logcumsumexp(low: Lowerer, node: Node) -> Val:
-    return _elements(low, node).scan(node, "LogSumExp", F32)
+    return scan_elements(low, node).scan(node, "LogSumExp", F32)
 
 
 @lowers("opgen.reversed_logcumsumexp.default")
 def _reversed_logcumsumexp(low: Lowerer, node: Node) -> Val:
-    return _elements(low, node).scan(node, "LogSumExp", F32, backwards=True)
+    return scan_elements(low, node).scan(node, "LogSumExp", F32, backwards=True)
 
 
 @lowers("aten.cummax.default")
 def _cummax(low: Lowerer, node: Node) -> tuple[Any, Val]:
-    return _extreme(_elements(low, node), node, "Max")
+    return _extreme(scan_elements(low, node), node, "Max")
 
 
 @lowers("aten.cummin.default")
 def _cummin(low: Lowerer, node: Node) -> tuple[Any, Val]:
-    return _extreme(_elements(low, node), node, "Min")
+    return _extreme(scan_elements(low, node), node, "Min")
 
 
 def _extreme(low: ScanLowerer, node: Node, which: str) -> tuple[Any, Val]:

@@ -14,6 +14,12 @@ from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.call_variants import different_variants
 from msopgen_wrap.families.elementwise.plan import budget
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.scan.loops import (
+    is_looped,
+    loop_group,
+    sorted_sections,
+    state_values,
+)
 from msopgen_wrap.families.scan.lowering import COMPARING, SCRATCH_TILES, ScanLowerer
 from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.sample import count_attrs
@@ -22,7 +28,7 @@ from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
-from msopgen_wrap.schedule.buffers import allocate
+from msopgen_wrap.schedule.buffers import Place, allocate
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.peepholes import divide_directly
 from msopgen_wrap.schedule.plan import ROW_GROUP, SELECT_RESERVE, Body, Budget, Buffer, OpPlan
@@ -118,7 +124,7 @@ def plan_scan(
 
 
 def _program(lowerer: ScanLowerer) -> Program:
-    program = eliminate_dead(divide_directly(lowerer.run()))
+    program = sorted_sections(lowerer, eliminate_dead(divide_directly(lowerer.run())))
     if not program.loads:
         raise OpgenError(lowerer.other_pass(lowerer.scanned[0], "it reads no tensor"))
     return program
@@ -207,7 +213,7 @@ def _body(
         index,
         tuple(combos),
         program,
-        allocate(program, mergeable),
+        allocate(program, mergeable, fixed=_state_places(program)),
         operands,
         len(spec.outputs),
         output_views=lowerer.output_views,
@@ -219,6 +225,12 @@ def _body(
     for combo in combos:
         body.budgets[combo, "boxes"] = scan_budget(spec, body, combo)
     return body
+
+
+def _state_places(program: Program) -> dict[int, Place]:
+    """Return the places of the states of a loop, which are rows and no tiles."""
+    states = enumerate(state_values(program), 1)
+    return {value.id: Place("state", f"state{number}") for number, value in states}
 
 
 def scan_budget(spec: OpSpec, body: Body, combo: int) -> Budget:
@@ -236,10 +248,14 @@ def scan_budget(spec: OpSpec, body: Body, combo: int) -> Budget:
             Buffer(f"scan{number}: segments", 0, fixed=extra * row, per_row=row),
         ]
     reserved = max(tiles.reserved, SELECT_RESERVE if set(modes) & set(COMPARING) else 0)
+    for number, _ in enumerate(state_values(body.program), 1):
+        kept.append(Buffer(f"state{number} of the loop", 0, per_number=4))
     return Budget((*tiles.buffers, *kept), reserved)
 
 
 def scan_group(body: Body) -> int:
     """Return how many rows, or segments of rows, the scans of a body work on at once."""
+    if is_looped(body.program):
+        return loop_group(body.program)
     modes = {i.mode for i in body.program.insts if i.op == "Scan"}
     return 64 if modes & set(COMPARING) else 16

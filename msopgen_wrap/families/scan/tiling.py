@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.families.scan.loops import is_looped
 from msopgen_wrap.families.scan.plan import ScanPlan, scan_group
 from msopgen_wrap.graph.host_text import attr_variable
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
@@ -65,6 +66,7 @@ def render_tiling(plan: ScanPlan, style: str) -> TilingText:
             placed=placed,
             axis=plan.axis,
             axis_value=attr_variable(plan.axis.attr),
+            looped=any(is_looped(body.program) for body in plan.bodies),
             scanned=[row for row in values["operands"] if row["name"] in scanned],
         )
     )

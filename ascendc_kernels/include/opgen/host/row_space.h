@@ -76,8 +76,9 @@ class RowSpace {
     int64_t rowLength = 0;   // numbers a row tile holds
     int64_t blockRows = 0;   // rows of a box that have a block of their own
 
+    // keepsColumns: the reduced dimensions are never the columns, whatever lies together in memory.
     void Build(const std::vector<int64_t>& dims, const std::vector<bool>& reduced,
-               const std::vector<Operand>& operands) {
+               const std::vector<Operand>& operands, bool keepsColumns = false) {
         std::vector<Dimension> space;
         for (size_t i = 0; i < dims.size(); ++i) {
             reducedCount *= reduced[i] ? dims[i] : 1;
@@ -99,9 +100,11 @@ class RowSpace {
         if (space.empty()) {
             space.push_back(Dimension(1, true, operands.size()));
         }
-        if (Strided(space.back(), operands) && !MoveColumns(space, operands)) {
+        const bool moves = Strided(space.back(), operands) || (keepsColumns && space.back().reduced);
+        if (moves && !MoveColumns(space, operands, keepsColumns)) {
             // A strided last dimension becomes the rows of boxes with one column.
-            space.push_back(Dimension(1, !space.back().reduced, operands.size()));
+            const bool reduces = !keepsColumns && !space.back().reduced;
+            space.push_back(Dimension(1, reduces, operands.size()));
         }
         Arrange(space, operands);
     }
@@ -235,11 +238,13 @@ class RowSpace {
     }
     // Make a dimension that no operand strides along the last one, as that of a transposed tensor
     // is; false: there is none. Reduced dimensions keep their order, which positions follow.
-    static bool MoveColumns(std::vector<Dimension>& space, const std::vector<Operand>& operands) {
+    static bool MoveColumns(std::vector<Dimension>& space, const std::vector<Operand>& operands,
+                            bool keepsColumns) {
         bool reduces = false;
         for (size_t i = space.size(); i > 0; --i) {
             const Dimension& next = space[i - 1];
-            if (!(next.reduced && reduces) && !Strided(next, operands)) {
+            const bool mayMove = !(next.reduced && (reduces || keepsColumns));
+            if (mayMove && !Strided(next, operands)) {
                 std::rotate(space.begin() + static_cast<int64_t>(i) - 1,
                             space.begin() + static_cast<int64_t>(i), space.end());
                 return true;
