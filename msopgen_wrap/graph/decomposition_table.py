@@ -165,6 +165,15 @@ def window_decompositions() -> dict[Any, Callable[..., Any]]:
     }
 
 
+def _rrelu(
+    x: Any, _: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, *__: Any
+) -> Any:
+    """Return the ReLU with a random slope, which is the mean one outside of training."""
+    if training:
+        return NotImplemented
+    return torch.where(x > 0, x, x * ((lower + upper) / 2))
+
+
 @functools.lru_cache(maxsize=1)
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the decomposition table: core ATen, plus normalisations and losses."""
@@ -214,6 +223,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(resampling_decompositions())
     table.update(counting_decompositions())
     table[aten.special_zeta.default] = zeta
+    table[aten.rrelu_with_noise.default] = _rrelu
     return table
 
 

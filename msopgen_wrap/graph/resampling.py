@@ -205,6 +205,9 @@ def _sample_positions(grid: Any, sizes: list[Any], padding: int, corners: bool) 
         if padding not in (_ZEROS, _BORDER):
             at = _reflected(at, size, corners)
         if padding != _ZEROS:
+            # What is no number, as a reflected infinity, becomes the first element of an image and
+            # the last one of a volume.
+            at = torch.where(torch.isnan(at), torch.inf if len(sizes) == 3 else 0.0, at)
             at = torch.clamp(torch.clamp(at, min=0), max=size - 1)
         found.append(at)
     return found

@@ -18,6 +18,9 @@ _TERMS = 6
 _DIVISORS = (12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1307674368000.0 / 691.0)
 # A last power of a smaller share of the sum means that all later ones add nothing to a float32.
 _NOTHING = 1e-9
+# PyTorch's product s (s + 1) ... (s + 22) is infinite in float64 from here on. Powers of numbers
+# above 1 are 0 there, and PyTorch multiplies the two: NaN.
+_INFINITE_FACTORS = 2.5256e13
 
 
 def _of_positive(s: Any, q: Any) -> Any:
@@ -35,7 +38,9 @@ def _of_positive(s: Any, q: Any) -> Any:
         share = share + factor / divisor
         factor = factor * ((s + 2 * j + 1) * (s + 2 * j + 2) * square)
     # a power of its own: w^-s is 0 for large w before w^(1 - s) is
-    rest = torch.pow(w, 1 - s) / (s - 1) + power * share
+    rest = torch.pow(w, 1 - s) / (s - 1)
+    # a large s makes the share infinite long after it has made its factor 0
+    rest = rest + torch.where(power == 0, 0, power * share)
     return total + torch.where(power < total * _NOTHING, 0, rest)
 
 
@@ -54,7 +59,8 @@ def zeta(s: Any, q: Any) -> Any:
     odd = torch.floor(s * 0.5) * 2 != s
     found = torch.where(q > 0, above, above + torch.where(odd, -below, below))
     found = torch.where((q < 0) & (torch.floor(s) != s), torch.nan, found)
-    found = torch.where(q == torch.inf, torch.nan, found)
+    without_value = (q == torch.inf) | ((q > 1) & (s > _INFINITE_FACTORS))
+    found = torch.where(without_value, torch.nan, found)
     found = torch.where(torch.isnan(s) | torch.isnan(q), torch.nan, found)
     # the poles come first, as in PyTorch: there NaN is no NaN
     found = torch.where((q <= 0) & whole, torch.inf, found)

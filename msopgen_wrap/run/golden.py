@@ -121,8 +121,24 @@ def make_inputs(spec: OpSpec, case: TestCase) -> dict[str, Value]:
             inputs[param.name] = [_draw(param, s, dtype, case, generator) for s in shape]
         else:
             inputs[param.name] = _draw(param, shape, dtype, case, generator)
+    if case.values == "special":
+        _ensure_special(spec, inputs)
     sort_sequences(inputs, searched_sequences(spec, case))
     return inputs
+
+
+def _ensure_special(spec: OpSpec, inputs: dict[str, Value]) -> None:
+    """Make the first float NaN where inputs are so small that no NaN and infinity was drawn.
+
+    Without one the cases of a formula may not tell its results from zeros, as those of
+    ``log_softmax`` of one number.
+    """
+    free = {p.name for p in spec.inputs if p.low is None and p.high is None}
+    given = [inputs[name] for name in inputs if name in free]
+    floats = [v for v in given if isinstance(v, torch.Tensor) and v.is_floating_point()]
+    drawn = [v for v in floats if v.numel()]
+    if drawn and all(bool(torch.isfinite(v).all()) for v in drawn):
+        drawn[0].view(-1)[0] = torch.nan
 
 
 def _draw(

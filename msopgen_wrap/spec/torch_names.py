@@ -96,9 +96,12 @@ SEEDED_CALLS = {
 }
 
 # Functions that are random in training only, with the position of the argument that says so.
-RANDOM_IN_TRAINING = dict.fromkeys(
-    ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"), 2
-)
+RANDOM_IN_TRAINING = {
+    **dict.fromkeys(("dropout", "dropout1d", "dropout2d", "dropout3d"), 2),
+    **dict.fromkeys(("alpha_dropout", "feature_alpha_dropout"), 2),
+    "rrelu": 3,
+    "multi_head_attention_forward": 13,
+}
 
 # Keyword arguments that write, place or name things.
 REFUSED_KEYWORDS = words(

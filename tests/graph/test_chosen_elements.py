@@ -173,3 +173,13 @@ def test_zeta_of_special_values() -> None:
     s, q = torch.tensor(s), torch.tensor(q)
     wanted = torch.special.zeta(s.double(), q.double()).float()
     torch.testing.assert_close(zeta(s, q), wanted, equal_nan=True)
+
+
+def test_zeta_of_all_pairs_of_extreme_arguments() -> None:
+    inf, nan = torch.inf, torch.nan
+    small = [0.0, 1e-38, 0.5, 0.75, 1.0, 1.5, 2.5, 88.0]
+    sizes = [*small, 65503.0, 65504.0, 1e10, 2e13, 1e20, 3e38, inf]
+    values = torch.tensor([nan, *sizes, *(-v for v in sizes)])
+    s, q = torch.meshgrid(values, values, indexing="ij")
+    wanted = torch.special.zeta(s.double(), q.double()).float()
+    torch.testing.assert_close(zeta(s, q), wanted, rtol=1e-4, atol=1e-37, equal_nan=True)

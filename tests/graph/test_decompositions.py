@@ -114,3 +114,11 @@ def test_the_gradient_of_gelu_at_no_number_is_pytorchs(approximate):
     got = gradient(torch.ones(3), x, approximate=approximate)
     assert got.isnan().all()
     assert torch.ops.aten.gelu_backward(torch.ones(3), x, approximate=approximate).isnan().all()
+
+
+def test_a_relu_of_random_slopes_has_the_mean_slope_outside_of_training():
+    x = torch.tensor([-2.0, -0.0, 0.0, 3.0, -torch.inf, torch.inf, torch.nan])
+    relu = decompositions()[torch.ops.aten.rrelu_with_noise.default]
+    torch.testing.assert_close(relu(x, x), F.rrelu(x), equal_nan=True)
+    torch.testing.assert_close(relu(x, x, 0.5, 1.0), F.rrelu(x, 0.5, 1.0), equal_nan=True)
+    assert relu(x, x, 0.5, 1.0, True) is NotImplemented

@@ -69,6 +69,21 @@ def test_samples_are_those_of_pytorch(axes, padding):
         torch.testing.assert_close(TABLE[call](single, grid, 0, padding, True), wanted)
 
 
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("padding", [0, 1, 2], ids=["zeros", "border", "reflection"])
+def test_samples_at_positions_that_are_no_numbers_are_those_of_pytorch(axes, padding):
+    x = image(axes, torch.float32)[:1]
+    x[0, 0].view(-1)[0], x[0, 1].view(-1)[-1] = torch.inf, torch.nan
+    values = [torch.inf, -torch.inf, torch.nan, 0.0, -1.0, 1.0, 65504.0, 3.4e38]
+    points = torch.tensor(list(itertools.product(values, repeat=axes)))
+    grid = points.reshape(1, *[1] * (axes - 1), -1, axes)
+    call = getattr(aten, f"grid_sampler_{axes}d").default
+    for mode, corners in itertools.product((0, 1), (False, True)):
+        ours = TABLE[call](x, grid, mode, padding, corners)
+        wanted = call(x, grid, mode, padding, corners)
+        torch.testing.assert_close(ours, wanted, equal_nan=True)
+
+
 @pytest.mark.parametrize("right", [False, True])
 def test_places_are_those_of_a_search(right):
     torch.manual_seed(0)

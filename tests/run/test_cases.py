@@ -282,6 +282,30 @@ def test_special_values_are_judged_as_kernels_calculate(name: str, tmp_path: Pat
         assert judge.accuracy(wrong).passed is (not known and values == "special")
 
 
+# (inputs, their shape, whether a value that is not finite is drawn)
+SMALL = {
+    "a number": ('x: {dtype: float32, shape: "[]"}', (), True),
+    "two inputs": ('x: {dtype: float32, shape: "[1]"}\n  y: {dtype: x, shape: "[1]"}', (1,), True),
+    "a range": ('x: {dtype: float32, shape: "[]", range: [0, 1]}', (), False),
+    "an integer": ('x: {dtype: int32, shape: "[]"}', (), False),
+    "nothing": ('x: {dtype: float32, shape: "[0]"}', (0,), False),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_small_inputs_of_special_values_have_one(name: str) -> None:
+    inputs, shape, special = SMALL[name]
+    text = f"inputs:\n  {inputs}\noutputs:\n  z: {{dtype: x, shape: like x}}\ncompute: x + 1\n"
+    for number in range(20):  # the op's name decides what is drawn
+        parsed = parse_spec(f"op: Demo{number}\n{text}", "demo.yaml")
+        assert parsed.spec is not None, parsed.diagnostics
+        given = {p.name: shape for p in parsed.spec.inputs}
+        for values, wanted in (("special", special), ("normal", False)):
+            drawn = golden.make_inputs(parsed.spec, TestCase(0, given, values=values))
+            finite = [bool(torch.as_tensor(v).isfinite().all()) for v in drawn.values()]
+            assert (not all(finite)) is wanted
+
+
 # ---- Which integer outputs compute rounded from floats, and which outputs are constants ----------
 
 CALCULATED = {

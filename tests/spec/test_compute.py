@@ -59,6 +59,7 @@ WORKS = [
     ("x + bias", X + 0.5),
     ("F.dropout(x, 0.5, False)", X),
     ("F.alpha_dropout(torch.dropout(x, p=0.5, train=False), training=False)", X),
+    ("F.rrelu(x, 0.1, 0.3, training=False)", torch.where(X > 0, X, X * 0.2)),
     ("a, b = x.chunk(2)\nz = torch.cat([b, a])", torch.cat([X[1:], X[:1]])),
     ("x.to(kind).float()", X),
     ("x.reshape([*x.shape[:-1], 1, -1]).squeeze(1)", X),
