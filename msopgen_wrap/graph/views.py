@@ -79,27 +79,51 @@ def move_views_to_inputs(graph: Graph) -> None:
         kept = (_aten.unsqueeze.default, *_SQUEEZES) if anchored else ()
         return node in plain and _is_movable(node) and node.target not in kept
 
-    pending = [n for n in graph.nodes if movable(n)]
+    known: dict[Any, Node] = {}  # the views that are in the graph, so that none is made twice
+    pending = {n for n in graph.nodes if movable(n)}
     while pending:
-        view = pending.pop(0)
+        # The first one of the graph: what it needs is made before it, where all others can use it.
+        view = min(pending)
+        pending.remove(view)
         source = view.args[0]
         assert isinstance(source, Node)
+        same = known.get(_key(view))
+        if same is not None and same < view:
+            users = list(view.users)
+            view.replace_all_uses_with(same)
+            graph.erase_node(view)
+            pending |= {n for n in users if movable(n)}
+            continue
         made: list[Node] = []
-        arguments = _viewed_arguments(graph, view, source, made)
+        arguments = _viewed_arguments(graph, view, source, made, known)
         if arguments is None:
             for node in reversed(made):
+                known.pop(_key(node), None)
                 graph.erase_node(node)
+            known[_key(view)] = view
             continue
         with graph.inserting_before(view):
             target: Any = source.target
             moved = graph.call_function(target, tuple(arguments), source.kwargs)
         moved.meta = dict(view.meta)
+        known[_key(view)] = moved
         view.replace_all_uses_with(moved)
         graph.erase_node(view)
         plain.update(made)
         plain.add(moved)
-        pending += [n for n in (*made, *moved.users) if movable(n)]
+        pending |= {n for n in (*made, *moved.users) if movable(n)}
     graph.eliminate_dead_code()
+
+
+def _key(view: Node) -> Any:
+    """Return what is the same for calls that show a tensor in the same way."""
+
+    def hashable(value: Any) -> Any:
+        if isinstance(value, torch.SymInt):
+            return "size", value.node.expr
+        return tuple(map(hashable, value)) if isinstance(value, (list, tuple)) else value
+
+    return view.target, hashable(view.args)
 
 
 def _before_anchors(graph: Graph) -> set[Node]:
@@ -176,14 +200,24 @@ def _is_plain(node: Node) -> bool:
     return known or _is_pointwise(node) or name in ("sym_size", "sym_numel", "where")
 
 
-def _viewed_arguments(graph: Graph, view: Node, source: Node, made: list[Node]) -> list[Any] | None:
-    """Return the arguments of ``source`` seen through ``view``, None where one cannot be."""
+def _viewed_arguments(
+    graph: Graph, view: Node, source: Node, made: list[Node], known: dict[Any, Node]
+) -> list[Any] | None:
+    """Return the arguments of ``source`` seen through ``view``, None where one cannot be.
+
+    Args:
+        graph: the graph.
+        view: of a pointwise result.
+        source: the call that gives that result.
+        made: takes the nodes that are made.
+        known: views by what they show; those before ``view`` are used again.
+    """
     if any(isinstance(v, Node) and _is_tensor(v) for v in source.kwargs.values()):
         return None
     arguments: list[Any] = []
     for argument in source.args:
         if isinstance(argument, Node) and _is_tensor(argument):
-            seen = _through(graph, view, source, argument, made)
+            seen = _through(graph, view, source, argument, made, known)
             if seen is None:
                 return None
             arguments.append(seen)
@@ -200,7 +234,14 @@ def _is_tensor(node: Node) -> bool:
 
 # One case per kind of view. They share the sizes and the call that they make, which functions of
 # their own would pass on.
-def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Node]) -> Node | None:
+def _through(
+    graph: Graph,
+    view: Node,
+    source: Node,
+    value: Node,
+    made: list[Node],
+    known: dict[Any, Node],
+) -> Node | None:
     """Return ``value``, an argument of ``source``, as ``view`` shows it."""
     shape, whole = value.meta["val"].shape, source.meta["val"].shape
     missing = len(whole) - len(shape)
@@ -210,8 +251,16 @@ def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Nod
     def call(target: Any, node: Node, *args: Any) -> Node:
         with graph.inserting_before(view):
             result = graph.call_function(target, (node, *args))
-        numbers = torch.fx.node.map_arg(args, lambda n: n.meta["val"])
-        result.meta = {"val": target(node.meta["val"], *numbers)}
+        same = known.get(_key(result))
+        if same is not None and same < view:
+            graph.erase_node(result)
+            return same
+        if target is _aten.reshape.default:
+            result.meta = {"val": node.meta["val"].new_empty(view.meta["val"].shape)}
+        else:
+            numbers = torch.fx.node.map_arg(args, lambda n: n.meta["val"])
+            result.meta = {"val": target(node.meta["val"], *numbers)}
+        known[_key(result)] = result
         made.append(result)
         return result
 
@@ -220,12 +269,8 @@ def _through(graph: Graph, view: Node, source: Node, value: Node, made: list[Nod
         same = missing == 0 and all(_equal(a, b) for a, b in zip(shape, whole, strict=True))
         if not same:
             return None
-        with graph.inserting_before(view):
-            # not a view: what it is of need not be contiguous
-            result = graph.call_function(_aten.reshape.default, (value, view.args[1]))
-        result.meta = {"val": value.meta["val"].new_empty(view.meta["val"].shape)}
-        made.append(result)
-        return result
+        # not a view: what it is of need not be contiguous
+        return call(_aten.reshape.default, value, view.args[1])
     if target in _ORDERS:
         for _ in range(missing):
             value = call(_aten.unsqueeze.default, value, 0)

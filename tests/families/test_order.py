@@ -234,3 +234,15 @@ def test_work_around_a_choice(tmp_path):
         outputs, golden, result = op.run({"x": x}, {"k": k}, mode="check")
         torch.testing.assert_close(outputs["v"], golden["v"].float(), rtol=1e-5, atol=1e-6)
         assert result.findings == []
+
+
+@pytest.mark.slow
+def test_rows_of_half_become_floats_for_the_next_pass(tmp_path):
+    """What is sorted is an input in half, and the pass after it reads floats of the workspace."""
+    compute = "v = torch.softmax(torch.topk(x.float(), k, -1).values, -1).to(x.dtype)"
+    op = BuiltOp(spec_of(Case(compute, TOP, [], K), tmp_path, "float16"), tmp_path)
+    for shape, k in (((40, 64), 4), ((2, 12001), 300)):  # rows in UB, and by way of the workspace
+        x = elements(shape, torch.float16, "any")
+        outputs, golden, result = op.run({"x": x}, {"k": k}, mode="check", auto_sync=False)
+        torch.testing.assert_close(outputs["v"], golden["v"].half(), rtol=2e-3, atol=1e-6)
+        assert result.findings == []

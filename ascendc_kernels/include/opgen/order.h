@@ -200,10 +200,12 @@ class RowOrder {
         VectorBarrier();
         return taken;
     }
-    // The results, in rows `resultPitch` apart, as T and as positions of any integer type.
-    __aicore__ inline void Values(const LocalTensor<T>& dst, uint32_t count) {
-        if constexpr (kWide || Same<T, float>::value) {
-            CopyWords(dst, Staged(0).template ReinterpretCast<T>(), count);
+    // The results, in rows `resultPitch` apart, as T or as the floats that keys are, and as positions
+    // of any integer type.
+    template <typename TOut>
+    __aicore__ inline void Values(const LocalTensor<TOut>& dst, uint32_t count) {
+        if constexpr (kWide || Same<TOut, float>::value) {
+            CopyWords(dst, Staged(0).template ReinterpretCast<TOut>(), count);
         } else if constexpr (kNans) {
             Narrow(dst, Staged(0), count);
         } else {

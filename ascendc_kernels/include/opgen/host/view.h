@@ -118,9 +118,11 @@ struct View {
         return true;
     }
     // The tensor in a larger one: `before` elements before it, `length` with what lies behind. A
-    // size other than `size` is 1 and broadcast, which it remains.
+    // size other than `size` is 1 and broadcast, which it remains. A tensor without elements may
+    // begin behind the end: a slice of a shorter axis than its start leaves none.
     bool Place(int64_t axis, int64_t before, int64_t length, int64_t size) {
         size_t i = 0;
+        before = size == 0 ? std::min(before, length) : before;
         if (!Axis(axis, i) || before < 0 || length < before + size) {
             return false;
         }

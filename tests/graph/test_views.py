@@ -1,0 +1,31 @@
+"""Views of computed tensors: what moving them to the inputs leaves of a graph."""
+
+from __future__ import annotations
+
+from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.graph.variants import variants
+from msopgen_wrap.spec.loader import load_spec
+
+# Every step reads the one before it twice, so that the last one has 2^24 paths to the input.
+SHARED = """
+op: SharedViews
+inputs:
+  x: {dtype: float32, rank: 2}
+outputs:
+  y: {dtype: x, shape: "[x[0]]"}
+compute: |
+  for i in range(24):
+    x = x * torch.tanh(x)
+  y = x[:, 0] + x[:, 1]
+"""
+
+
+def test_a_view_of_a_shared_value_is_made_once(tmp_path):
+    path = tmp_path / "shared.yaml"
+    path.write_text(SHARED, encoding="utf-8")
+    spec = load_spec(path)
+    graph = trace(spec, variants(spec)[0]).graph
+    selected = [n for n in graph.nodes if "select" in str(n.target)]
+    assert len(selected) == 2
+    assert len(graph.nodes) < 120
+    graph.lint()
