@@ -1,10 +1,10 @@
 """The functions that ``compute`` calls as ``opgen.<name>``: numbers of Philox4x32-10, and loops.
 
 Random numbers are functions of a seed, an offset and the place of an element, so they have no state
-and give the same numbers for any number of cores. Element ``i`` is word ``i % 4`` of the block that Philox
-makes of the 128-bit counter ``[i / 4, offset]`` and the key ``seed`` (64 bits each, the low word
-first). This is the layout in which torch_npu's graph mode calls ``StatelessRandomUniformV2`` (key
-``[seed]``, counter ``[0, offset]``, algorithm Philox); TensorFlow documents that operator.
+and give the same numbers for any number of cores. Element ``i`` is word ``i % 4`` of the block that
+Philox makes of the 128-bit counter ``[i / 4, offset]`` and the key ``seed`` (64 bits each, the low
+word first). This is the layout in which torch_npu's graph mode calls ``StatelessRandomUniformV2``
+(key ``[seed]``, counter ``[0, offset]``, algorithm Philox); TensorFlow documents that operator.
 
 Generated torch packages contain a copy of this module.
 """

@@ -24,6 +24,8 @@ OPS = {
     "order/median_row": ("9.x",),
     "order/top_k_row": ("8.1",),
     "random/dropout": ("8.1",),
+    "recurrence/lstm_cells": ("9.x",),
+    "elementwise/gcd": ("8.1",),
     "scan/cummax": ("8.1",),
     "norm/layer_norm_grad": ("8.1",),
     "foreach/foreach_addcdiv_scalar": ("8.1",),

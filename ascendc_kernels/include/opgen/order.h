@@ -200,8 +200,8 @@ class RowOrder {
         VectorBarrier();
         return taken;
     }
-    // The results, in rows `resultPitch` apart, as T or as the floats that keys are, and as positions
-    // of any integer type.
+    // The results, in rows `resultPitch` apart, as T or as the floats that keys are, and as
+    // positions of any integer type.
     template <typename TOut>
     __aicore__ inline void Values(const LocalTensor<TOut>& dst, uint32_t count) {
         if constexpr (kWide || Same<TOut, float>::value) {
