@@ -64,6 +64,24 @@ _OF_A_SHAPE = frozenset(
     )
 )
 
+# Operators that give places only, and those that give them as their second result.
+_FINDING = frozenset(("argmax", "argmin", "argsort"))
+_FINDING_TOO = frozenset(
+    ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk")
+)
+
+
+def _place_of_one(name: str, read: list[torch.Tensor], result: Any) -> Any:
+    """Return the result that says where an element was found, if there is only one to be found.
+
+    This place is 0, whatever the element is.
+    """
+    if not read or read[0].numel() != 1:
+        return None
+    if name in _FINDING_TOO and isinstance(result, (list, tuple)) and len(result) == 2:
+        return result[1]
+    return result if name in _FINDING else None
+
 
 class Provenance(TorchDispatchMode):
     """Follows which tensors were calculated; use it around a run of ``compute``.
@@ -123,11 +141,13 @@ class Provenance(TorchDispatchMode):
         converted = name in ("_to_copy", "to", "copy")
         read = tensors if name not in _OF_A_SHAPE else tensors[1:]
         constant = all(id(t) in self._constant or not t.numel() for t in read)
+        place = _place_of_one(name, read, result)
         for value in tree_leaves(result):
             if not isinstance(value, torch.Tensor):
                 continue
             self._alive.append(value)
-            (self._constant.add if constant else self._constant.discard)(id(value))
+            same = constant or value is place
+            (self._constant.add if same else self._constant.discard)(id(value))
             if value.dtype is torch.bool:
                 continue
             if value.is_floating_point():

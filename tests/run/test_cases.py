@@ -350,6 +350,8 @@ CONSTANT = {
     "arithmetic of constants": lambda x, e: x.new_ones(3).neg() + torch.full((3,), 2.0),
     "filled": lambda x, e: x.clone().zero_(),
     "a sum of no elements": lambda x, e: torch.linalg.norm(e),
+    "the place of one element": lambda x, e: x[0, 0].argmax(),
+    "the place of one element beside it": lambda x, e: x[0, 0].cummax(0)[1],
 }
 VARIABLE = {
     "an input": lambda x, e: x,
@@ -358,6 +360,8 @@ VARIABLE = {
     "a comparison": lambda x, e: x > 100,
     "a constant and an input": lambda x, e: torch.zeros_like(x) + x,
     "a written constant": lambda x, e: torch.zeros_like(x).copy_(x),
+    "the place of one of many": lambda x, e: x.argmax(),
+    "one integer, beside its place": lambda x, e: x.long()[:1, :1].max(1)[0],
 }
 
 
