@@ -8,7 +8,10 @@ from typing import Any
 
 from msopgen_wrap.graph.counting import counting_decompositions
 from msopgen_wrap.graph.decompositions import lerp_decomposition, reduction_decompositions
-from msopgen_wrap.graph.index_decompositions import index_decompositions
+from msopgen_wrap.graph.index_decompositions import (
+    index_decompositions,
+    scalar_row_decompositions,
+)
 from msopgen_wrap.graph.norms import norm_decomposition
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.placement import placement_decompositions
@@ -219,6 +222,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(placement_decompositions())
     table.update(window_decompositions())
     table.update(index_decompositions())
+    table.update(scalar_row_decompositions(table))
     table.update(order_decompositions())
     table.update(resampling_decompositions())
     table.update(counting_decompositions())

@@ -7,7 +7,7 @@ is a mask of the row, so that what follows is a sum in the pass that computes th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msopgen_wrap.torch_import import torch
@@ -206,6 +206,12 @@ def _index_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
     """Reduce rows by index; see ``_scatter_reduce``."""
+    if x.dim() == 0:
+        lifted = [_as_row(t) for t in (x, index, source)]
+        row = _aten.index_reduce(
+            lifted[0], 0, lifted[1], lifted[2], reduce, include_self=include_self
+        )
+        return row.reshape(())
     if reduce in ("prod", "amax", "amin") and include_self:
         return NotImplemented
     base = x if include_self else _aten.index_fill(x, dim, index, _identity(x, reduce))
@@ -229,6 +235,44 @@ def _take(x: Any, index: Any) -> Any:
     return _aten.index(x.reshape(-1), [index.reshape(-1)]).reshape(index.shape)
 
 
+def _as_row(value: Any) -> Any:
+    """Return a tensor without axes as a row of one element."""
+    return value.reshape(1) if isinstance(value, torch.Tensor) and value.dim() == 0 else value
+
+
+def _of_a_scalar(function: Any, other: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return rows by index of a tensor without axes, which is one row for PyTorch.
+
+    Args:
+        other: the decomposition for tensors with axes, None without one.
+    """
+
+    def decomposed(x: Any, dim: int, index: Any, *more: Any, **options: Any) -> Any:
+        if x.dim() > 0:
+            return NotImplemented if other is None else other(x, dim, index, *more, **options)
+        # what is filled in has no axes itself
+        given = more if function is _aten.index_fill else [_as_row(value) for value in more]
+        return function(_as_row(x), 0, _as_row(index), *given, **options).reshape(())
+
+    return decomposed
+
+
+def scalar_row_decompositions(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Any]:
+    """Return the entries of operators on rows for tensors without axes, before the table's."""
+    names = {
+        _aten.index_select.default: _aten.index_select,
+        _aten.index_copy.default: _aten.index_copy,
+        _aten.index_add.default: _aten.index_add,
+        _aten.index_fill.int_Scalar: _aten.index_fill,
+        _aten.index_fill.int_Tensor: _aten.index_fill,
+    }
+    return {op: _of_a_scalar(packet, table.get(op)) for op, packet in names.items()}
+
+
+def _unfold(x: Any, dim: int, size: int, step: int) -> Any:
+    return x.reshape(1) if x.dim() == 0 and size == 1 else NotImplemented
+
+
 def index_decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the table entries of losses with labels, and of the gradient of an embedding."""
     return {
@@ -240,6 +284,7 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.embedding_dense_backward.default: _embedding_backward,
         _aten.scatter_reduce.two: _scatter_reduce,
         _aten.index_reduce.default: _index_reduce,
+        _aten.unfold.default: _unfold,
         _aten.put.default: _put,
         _aten.take.default: _take,
     }

@@ -69,18 +69,23 @@ _FINDING = frozenset(("argmax", "argmin", "argsort"))
 _FINDING_TOO = frozenset(
     ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk")
 )
+_REDUCING = (_FINDING | _FINDING_TOO) - {"argsort", "cummax", "cummin", "sort", "topk"}
 
 
 def _place_of_one(name: str, read: list[torch.Tensor], result: Any) -> Any:
-    """Return the result that says where an element was found, if there is only one to be found.
+    """Return the result that says where elements were found, if each was found among one.
 
-    This place is 0, whatever the element is.
+    Its places are 0, whatever the elements are.
     """
-    if not read or read[0].numel() != 1:
-        return None
+    place = result if name in _FINDING else None
     if name in _FINDING_TOO and isinstance(result, (list, tuple)) and len(result) == 2:
-        return result[1]
-    return result if name in _FINDING else None
+        place = result[1]
+    if place is None or not read:
+        return None
+    elements = read[0].numel()
+    # A reduction that leaves as many elements has an axis of one.
+    alone = elements == 1 or (name in _REDUCING and place.numel() == elements)
+    return place if alone else None
 
 
 class Provenance(TorchDispatchMode):

@@ -159,6 +159,8 @@ def test_a_signal_ends_compilers_and_removes_stages(tmp_path, folder, number):
         env={**os.environ, "OPGEN_CXX": str(compiler), "SLEEPER_PID": str(pid_file)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        # A suite in the background of a shell has SIGINT ignored, and its children inherit that.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     deadline = time.time() + 60
     while not (pid_file.exists() and pid_file.read_text().strip()):

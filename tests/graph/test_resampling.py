@@ -12,7 +12,11 @@ from msopgen_wrap.graph.counting import (
     counting_decompositions,
     counting_functions,
 )
-from msopgen_wrap.graph.index_decompositions import index_decompositions, index_functions
+from msopgen_wrap.graph.index_decompositions import (
+    index_decompositions,
+    index_functions,
+    scalar_row_decompositions,
+)
 from msopgen_wrap.graph.resampling import interpolate_functions, resampling_decompositions
 
 aten = torch.ops.aten
@@ -150,6 +154,24 @@ def test_reductions_by_index_are_those_of_pytorch(dtype, include_self):
         if ours is not NotImplemented:
             wanted = torch.index_reduce(x, *args, include_self=include_self)
             torch.testing.assert_close(ours, wanted)
+
+
+def test_a_tensor_without_axes_is_one_row():
+    table = {**TABLE, **scalar_row_decompositions({})}
+    x, index, source = torch.tensor(2.0), torch.tensor([0]), torch.tensor(3.0)
+    calls = {
+        aten.index_select.default: (0, index),
+        aten.index_copy.default: (0, index, source),
+        aten.index_add.default: (0, index, source),
+        aten.index_fill.int_Scalar: (0, index, 7.0),
+        aten.index_fill.int_Tensor: (0, index, source),
+        aten.index_reduce.default: (0, index, source, "amax"),
+        aten.unfold.default: (0, 1, 1),
+    }
+    for op, args in calls.items():
+        ours, wanted = table[op](x, *args), op(x, *args)
+        assert ours.shape == wanted.shape and torch.equal(ours, wanted), op
+    assert table[aten.index_select.default](torch.ones(2), 0, index) is NotImplemented
 
 
 def test_elements_are_put_and_taken_as_pytorch_does():

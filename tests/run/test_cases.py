@@ -351,6 +351,7 @@ CONSTANT = {
     "filled": lambda x, e: x.clone().zero_(),
     "a sum of no elements": lambda x, e: torch.linalg.norm(e),
     "the place of one element": lambda x, e: x[0, 0].argmax(),
+    "the places along an axis of one": lambda x, e: x[:, :1].argmax(1),
     "the place of one element beside it": lambda x, e: x[0, 0].cummax(0)[1],
 }
 VARIABLE = {
@@ -361,6 +362,7 @@ VARIABLE = {
     "a constant and an input": lambda x, e: torch.zeros_like(x) + x,
     "a written constant": lambda x, e: torch.zeros_like(x).copy_(x),
     "the place of one of many": lambda x, e: x.argmax(),
+    "the order along an axis": lambda x, e: x[:1].argsort(1),
     "one integer, beside its place": lambda x, e: x.long()[:1, :1].max(1)[0],
 }
 

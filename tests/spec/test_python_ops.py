@@ -170,7 +170,7 @@ HOSTILE = [
     ('return getattr(x, "data")', ["OPG04"]),
     ('open("f")\nreturn x', ["OPG04"]),
     ("while True:\n    pass\nreturn x", ["OPG042 3:5 while True:"]),
-    ("def g(t):\n    return t\nreturn g(x)", ["OPG042 3:5 def g(t):"]),
+    ("def g(t):\n    return t\nreturn g(x)", ["OPG042 5:12 g"]),
 ]
 
 

@@ -19,8 +19,8 @@ constexpr uint8_t kHighWord = 2;
 
 // dst[i] = a word of src[i].
 template <uint8_t kWord>
-__aicore__ inline void TakeWords(const TileInt& dst, const LocalTensor<int64_t>& src,
-                                 uint32_t count) {
+__aicore__ inline void SplitWords(const TileInt& dst, const LocalTensor<int64_t>& src,
+                                  uint32_t count) {
     uint64_t taken = 0;
     const AscendC::GatherMaskParams once{1, 1, 0, 0};
     AscendC::GatherMask(dst, src.template ReinterpretCast<int32_t>(), kWord, true, 2 * count, once,
@@ -39,16 +39,16 @@ __aicore__ inline void WordsOfOperand(const TileInt& dst, const LocalTensor<int6
             constexpr uint32_t kPerBlock = kSpreadLanes<int64_t>;
             const uint32_t rows = walk.ByRow() ? part.rows : 1;
             const uint32_t count = walk.ByCol() ? part.pitch : rows * kPerBlock;
-            TakeWords<kWord>(stage, tile, count);
+            SplitWords<kWord>(stage, tile, count);
             BroadcastRows(dst, stage, part,
                           walk.ByRow() ? kPerBlock * sizeof(int32_t) / kBlockBytes : 0,
                           walk.ByCol() ? 1 : 0);
             VectorBarrier();
             return;
         }
-        TakeWords<kWord>(dst, tile, part.rows * part.pitch);
+        SplitWords<kWord>(dst, tile, part.rows * part.pitch);
     } else {
-        TakeWords<kWord>(dst, tile, part.count);
+        SplitWords<kWord>(dst, tile, part.count);
     }
 }
 
