@@ -17,7 +17,7 @@ from msopgen_wrap.spec.gradient import (
     gradient_subsets,
     kept_outputs,
 )
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 
 
 def tuple_text(items: Sequence[str]) -> str:
@@ -66,6 +66,25 @@ def explicit_gradients(spec: OpSpec, attrs: list[str]) -> list[Explicit]:
         )
         for target in spec.backward
     ]
+
+
+def no_gradient(param: TensorParam) -> str:
+    """Return what stands for the gradient of an input that has none: for a list torch wants one."""
+    return f"[None] * len({param.name})" if param.kind is ParamKind.DYNAMIC else "None"
+
+
+def explicit_results(spec: OpSpec) -> list[str]:
+    """Return what a backward with written gradients returns for the inputs."""
+    assert isinstance(spec.backward, dict)
+    found = []
+    for param in spec.inputs:
+        written = param.name in spec.backward
+        nothing = no_gradient(param)
+        result = f"grad_{param.name}"
+        if written and param.kind is ParamKind.DYNAMIC:
+            result += f" or {nothing}"
+        found.append(result if written else nothing)
+    return found
 
 
 def _needed(spec: OpSpec, place: int) -> str:
@@ -154,11 +173,10 @@ def kernel_lines(spec: OpSpec, vendor: str, gradient: OpSpec | None) -> list[str
         *(f"    {argument}," for argument in arguments),
         ")",
     ]
-    results = [
-        "None"
-        if name not in targets
-        else (f"_gradients.summed(grad_{name}, {name})" if name in together else f"grad_{name}")
-        + f" if {_needed(spec, place)} else None"
-        for place, name in enumerate(inputs)
-    ]
+    results = []
+    for place, name in enumerate(inputs):
+        nothing = no_gradient(spec.inputs[place])
+        made = f"_gradients.summed(grad_{name}, {name})" if name in together else f"grad_{name}"
+        chosen = f"{made} if {_needed(spec, place)} else {nothing}"
+        results.append(chosen if name in targets else nothing)
     return [*lines, f"_grads = {tuple_text(results)}"]

@@ -19,6 +19,7 @@ from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
 from msopgen_wrap.torch_ext.gradient_render import (
     backward_function,
     explicit_gradients,
+    explicit_results,
     kernel_lines,
     leaves_outputs_out,
     served_argument,
@@ -227,7 +228,7 @@ def render_op(
     dtype_attrs = [a.name for a in spec.attrs if a.type == "dtype"]
     match = ", ".join(names) + (f", attrs=({', '.join(dtype_attrs)},)" if dtype_attrs else "")
     explicit = explicit_gradients(spec, attrs)
-    grads = [f"grad_{n}" if any(e.name == n for e in explicit) else "None" for n in names]
+    grads = explicit_results(spec) if explicit else []
     flat = [f"*{p.name}" if p.kind is ParamKind.DYNAMIC else p.name for p in spec.inputs]
     columns = (*spec.inputs, *spec.outputs)
     by_kernel = spec.backward == "kernel"
