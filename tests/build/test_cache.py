@@ -141,7 +141,7 @@ case "$1" in
     --version) echo "g++ (fake) 12.2.0"; exit 0 ;;
     -dumpmachine) echo "$(uname -m)-linux-gnu"; exit 0 ;;
 esac
-sleep 60 &
+sleep 600 &
 echo $! >"$SLEEPER_PID"
 wait
 """
@@ -167,7 +167,7 @@ def test_a_signal_ends_compilers_and_removes_stages(tmp_path, folder, number):
         assert time.time() < deadline and process.poll() is None
         time.sleep(0.05)
     process.send_signal(number)
-    assert process.wait(timeout=20) == {signal.SIGTERM: 143, signal.SIGINT: 130}[number]
+    assert process.wait(timeout=90) == {signal.SIGTERM: 143, signal.SIGINT: 130}[number]
     assert not _runs(int(pid_file.read_text()))
     assert not list(folder.rglob(".stage-*"))
 

@@ -29,9 +29,7 @@ class LoopState {
         pipe->InitBuffer(carryBuf_, Bytes<C>(rowLength));
     }
     // Begin with a new item of so many boxes.
-    __aicore__ inline void Start(uint64_t boxes) {
-        boxes_ = boxes;
-    }
+    __aicore__ inline void Start(uint64_t boxes) { boxes_ = boxes; }
     // start: a row of the states before the first step.
     __aicore__ inline void Begin(const LocalTensor<C>& start, const Tile& box) {
         VectorBarrier();
