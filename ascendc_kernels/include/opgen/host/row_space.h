@@ -100,7 +100,8 @@ class RowSpace {
         if (space.empty()) {
             space.push_back(Dimension(1, true, operands.size()));
         }
-        const bool moves = Strided(space.back(), operands) || (keepsColumns && space.back().reduced);
+        const bool moves =
+            Strided(space.back(), operands) || (keepsColumns && space.back().reduced);
         if (moves && !MoveColumns(space, operands, keepsColumns)) {
             // A strided last dimension becomes the rows of boxes with one column.
             const bool reduces = !keepsColumns && !space.back().reduced;
