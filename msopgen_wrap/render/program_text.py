@@ -395,7 +395,7 @@ class ProgramText:
         name, dst = inst.mode, self.name(inst.dst)
         word = "opgen::kLowWord" if inst.op == "LoadLow" else "opgen::kHighWord"
         if name in self.covering:
-            call = f"opgen::TakeWords<{word}>({dst}, {name}Local, count);"
+            call = f"opgen::SplitWords<{word}>({dst}, {name}Local, count);"
         else:
             given = f"{dst}, {name}Local, {name}Walk, part, stageInt"
             call = f"opgen::WordsOfOperand<{self.boxed}, {word}>({given});"

@@ -340,6 +340,26 @@ def longs(shape: tuple[int, ...], seed: int) -> torch.Tensor:
 
 
 @pytest.mark.slow
+def test_longs_of_one_tensor(tmp_path: Path) -> None:
+    """Without a second tensor nothing is expanded: the words are taken of the whole tile."""
+    text = {
+        "op": "LongNumber",
+        "inputs": {"x": "int64"},
+        "outputs": {"y": "like x"},
+        "compute": "torch.abs(x) * 3 + 1",
+        "backward": "none",
+    }
+    spec = parse_spec(json.dumps(text), "long.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape in ((7, 77), (4001,), (0,)):
+        x = longs(shape, 1)
+        made, _, found = op.run({"x": x}, {}, mode="check", auto_sync=False)
+        assert found.findings == [], (shape, found.findings[0])
+        assert torch.equal(made["y"], torch.abs(x) * 3 + 1), shape
+
+
+@pytest.mark.slow
 def test_longs(tmp_path: Path) -> None:
     text = {
         "op": "LongNumbers",
