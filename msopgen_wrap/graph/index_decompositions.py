@@ -206,12 +206,6 @@ def _index_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
     """Reduce rows by index; see ``_scatter_reduce``."""
-    if x.dim() == 0:
-        lifted = [_as_row(t) for t in (x, index, source)]
-        row = _aten.index_reduce(
-            lifted[0], 0, lifted[1], lifted[2], reduce, include_self=include_self
-        )
-        return row.reshape(())
     if reduce in ("prod", "amax", "amin") and include_self:
         return NotImplemented
     base = x if include_self else _aten.index_fill(x, dim, index, _identity(x, reduce))
@@ -265,6 +259,7 @@ def scalar_row_decompositions(table: Mapping[Any, Callable[..., Any]]) -> dict[A
         _aten.index_add.default: _aten.index_add,
         _aten.index_fill.int_Scalar: _aten.index_fill,
         _aten.index_fill.int_Tensor: _aten.index_fill,
+        _aten.index_reduce.default: _aten.index_reduce,
     }
     return {op: _of_a_scalar(packet, table.get(op)) for op, packet in names.items()}
 
