@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.asked_traces import asked_part, fuller_variant
 from msopgen_wrap.graph.axes_of_one import name_axes_of_one
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
@@ -199,13 +200,33 @@ class _KeptGraphs:
         key = (variant, dtypes, repr((samples, spec.chosen_attrs(combo))), rank)
         if key not in self.graphs:
             try:
-                self.graphs[key] = fresh_trace(spec, variant, combo, samples, rank)
+                self.graphs[key] = self._of_fuller(
+                    spec, variant, combo, samples, rank
+                ) or fresh_trace(spec, variant, combo, samples, rank)
             except OpgenError as error:  # every part of an op asks again
                 self.graphs[key] = error
         found = self.graphs[key]
         if isinstance(found, OpgenError):
             raise found.with_traceback(None)
         return found
+
+    def _of_fuller(
+        self,
+        spec: OpSpec,
+        variant: Variant,
+        combo: int,
+        samples: dict[str, Any],
+        rank: int | None,
+    ) -> TracedGraph | None:
+        """Return the graph of a variant as part of one that asks for more gradients, if it is."""
+        fuller = fuller_variant(spec, variant, _names_used(spec)) if spec.differentiated else None
+        if fuller is None:
+            return None
+        try:
+            whole = self.trace(spec, fuller, combo, samples, rank)
+        except OpgenError:  # not for each of the gradients
+            return None
+        return asked_part(spec, variant, whole)
 
 
 _kept_graphs = _KeptGraphs()
