@@ -16,7 +16,12 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.loops import LoopRunner
-from msopgen_wrap.graph.sample import count_attrs, other_shapes, sample_attrs
+from msopgen_wrap.graph.sample import (
+    count_attrs,
+    other_shapes,
+    sample_attrs,
+    settled_axes,
+)
 from msopgen_wrap.graph.scalars import divided
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
@@ -40,6 +45,7 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
             for other sizes.
     """
     sized = any("sym_" in str(n.target) for n in traced.graph.nodes if n.op == "call_function")
+    sized = sized or _has_settled_sizes(spec, traced)
     if not traced.attrs and not sized:
         return
     module = GraphModule(traced.module, traced.graph)
@@ -55,6 +61,20 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
     for shapes in other_shapes(spec, traced.shapes, base):
         if not _agrees(spec, traced, module, function, shapes, base):
             raise OpgenError(_sizes_matter(spec, traced, shapes))
+
+
+def _has_settled_sizes(spec: OpSpec, traced: Any) -> bool:
+    """Whether the trace took a size of an input for a plain number, which the rules leave open."""
+    for node in traced.graph.nodes:
+        name = traced.inputs.get(node.name) if node.op == "placeholder" else None
+        if name is None:
+            continue
+        sizes = node.meta["val"].shape
+        ruled = settled_axes(spec.param(name), len(sizes))
+        known = [n if isinstance(n, int) else n.node.maybe_as_int() for n in sizes]
+        if any(n is not None and axis not in ruled for axis, n in enumerate(known)):
+            return True
+    return False
 
 
 def structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
