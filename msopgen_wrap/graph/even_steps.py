@@ -16,7 +16,8 @@ def _even_steps(start: Any, end: Any, steps: Any, dtype: Any) -> Any:
     """Return the numbers, counted from the nearer end as PyTorch's; NotImplemented for others."""
     numbers = not any(isinstance(n, torch.Tensor) for n in (start, end))
     floats = dtype is None or dtype.is_floating_point
-    if not isinstance(steps, torch.SymInt) or not numbers or not floats:
+    a_size = isinstance(steps, torch.SymInt)
+    if not a_size or not numbers or not floats:
         return NotImplemented
     step = (end - start) / torch.sym_max(steps - 1, 1)
     place = torch.arange(steps)

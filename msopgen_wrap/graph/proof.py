@@ -30,6 +30,7 @@ GraphModule = torch.fx.GraphModule
 
 _FLOATS = (0.0, 1.0, -1.0, 0.37, 2.5, 19.0)
 _INTS = (0, 1, 2, -1, 3, 7)
+_EXTREMES = (torch.ops.aten.amax.default, torch.ops.aten.amin.default)
 # Samples of high rank are too large to run.
 _MAX_ELEMENTS = 100_000
 _PRODUCTS = ("aten.mm.default", "aten.bmm.default")
@@ -198,16 +199,33 @@ class _HostNumbers(LoopRunner):
     """Runs a graph whose numbers divide by zero as those of PyTorch and of the host do.
 
     Its views are those of elements in order, whatever memory a tensor of PyTorch has: what is
-    repeated by ``expand`` cannot be viewed without a copy.
+    repeated by ``expand`` cannot be viewed without a copy. The extreme of no elements is infinite,
+    as in kernels: PyTorch refuses it, and takes a softmax of them.
     """
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """Run a call of the graph."""
         if target is torch.ops.aten.view.default:
             target = torch.ops.aten.reshape.default
+        if target in _EXTREMES and args[0].is_floating_point() and _reduces_nothing(args):
+            return _extreme_of_nothing(target, *args, **kwargs)
         if target is operator.truediv and not any(isinstance(a, torch.Tensor) for a in args):
             return divided(*args)
         return super().call_function(target, args, kwargs)
+
+
+def _reduces_nothing(args: Any) -> bool:
+    """Whether an axis that is reduced has no elements."""
+    dims = args[1] if len(args) > 1 and args[1] else range(args[0].dim())
+    return any(args[0].shape[dim] == 0 for dim in dims)
+
+
+def _extreme_of_nothing(
+    target: Any, x: torch.Tensor, dim: Any = (), keepdim: bool = False
+) -> torch.Tensor:
+    shape = torch.sum(x, list(dim) or None, keepdim=keepdim).shape
+    infinity = math.inf if target is torch.ops.aten.amin.default else -math.inf
+    return x.new_full(shape, infinity)
 
 
 def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
