@@ -190,14 +190,26 @@ def _slice_scatter(
 
 def _slice_backward(grad: Any, sizes: Any, dim: int, start: Any, end: Any, step: Any) -> Any:
     """Return the gradient of a slice: zeros around ``grad``; torch has cut ``end`` to the size."""
-    if type(step) is not int or not statically_known_true(start >= 0):
+    if type(step) is not int:
         return NotImplemented
     dim %= len(sizes)
+    if not statically_known_true(start >= 0):
+        start = begin_of_slice(start, sizes[dim])
     if step > 1:
         length = torch.sym_max((grad.shape[dim] - 1) * step + 1, 0)
         grad = _part(_spread(grad, dim, step), dim, 0, length)
         return _among_zeros(grad, dim, start, sizes[dim], length)
     return _among_zeros(grad, dim, start, sizes[dim])
+
+
+def begin_of_slice(start: Any, size: Any) -> Any:
+    """Return where a slice begins, without asking for the sign of ``start``.
+
+    That of an attr differs from call to call. A start behind the end stays what it is.
+    """
+    from_front = torch.sym_min(torch.sym_max(start + 1, 0), 1)  # 1 or 0
+    from_end = torch.sym_max(size + torch.sym_min(start, 0), 0)
+    return torch.sym_max(start, 0) + from_end - size * from_front
 
 
 def _spread(x: Any, dim: int, step: int) -> Any:

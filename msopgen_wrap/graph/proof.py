@@ -16,7 +16,12 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.compute_function import compute_function
 from msopgen_wrap.graph.loops import LoopRunner
-from msopgen_wrap.graph.sample import count_attrs, other_shapes, sample_attrs
+from msopgen_wrap.graph.sample import (
+    count_attrs,
+    other_shapes,
+    sample_attrs,
+    settled_axes,
+)
 from msopgen_wrap.graph.scalars import divided
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
@@ -25,6 +30,7 @@ GraphModule = torch.fx.GraphModule
 
 _FLOATS = (0.0, 1.0, -1.0, 0.37, 2.5, 19.0)
 _INTS = (0, 1, 2, -1, 3, 7)
+_EXTREMES = (torch.ops.aten.amax.default, torch.ops.aten.amin.default)
 # Samples of high rank are too large to run.
 _MAX_ELEMENTS = 100_000
 _PRODUCTS = ("aten.mm.default", "aten.bmm.default")
@@ -40,6 +46,7 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
             for other sizes.
     """
     sized = any("sym_" in str(n.target) for n in traced.graph.nodes if n.op == "call_function")
+    sized = sized or _has_settled_sizes(spec, traced)
     if not traced.attrs and not sized:
         return
     module = GraphModule(traced.module, traced.graph)
@@ -55,6 +62,20 @@ def prove_symbols(spec: OpSpec, traced: Any) -> None:
     for shapes in other_shapes(spec, traced.shapes, base):
         if not _agrees(spec, traced, module, function, shapes, base):
             raise OpgenError(_sizes_matter(spec, traced, shapes))
+
+
+def _has_settled_sizes(spec: OpSpec, traced: Any) -> bool:
+    """Whether the trace took a size of an input for a plain number, which the rules leave open."""
+    for node in traced.graph.nodes:
+        name = traced.inputs.get(node.name) if node.op == "placeholder" else None
+        if name is None:
+            continue
+        sizes = node.meta["val"].shape
+        ruled = settled_axes(spec.param(name), len(sizes))
+        known = [n if isinstance(n, int) else n.node.maybe_as_int() for n in sizes]
+        if any(n is not None and axis not in ruled for axis, n in enumerate(known)):
+            return True
+    return False
 
 
 def structure_diagnostic(spec: OpSpec, name: str) -> Diagnostic:
@@ -178,16 +199,33 @@ class _HostNumbers(LoopRunner):
     """Runs a graph whose numbers divide by zero as those of PyTorch and of the host do.
 
     Its views are those of elements in order, whatever memory a tensor of PyTorch has: what is
-    repeated by ``expand`` cannot be viewed without a copy.
+    repeated by ``expand`` cannot be viewed without a copy. The extreme of no elements is infinite,
+    as in kernels: PyTorch refuses it, and takes a softmax of them.
     """
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """Run a call of the graph."""
         if target is torch.ops.aten.view.default:
             target = torch.ops.aten.reshape.default
+        if target in _EXTREMES and args[0].is_floating_point() and _reduces_nothing(args):
+            return _extreme_of_nothing(target, *args, **kwargs)
         if target is operator.truediv and not any(isinstance(a, torch.Tensor) for a in args):
             return divided(*args)
         return super().call_function(target, args, kwargs)
+
+
+def _reduces_nothing(args: Any) -> bool:
+    """Whether an axis that is reduced has no elements."""
+    dims = args[1] if len(args) > 1 and args[1] else range(args[0].dim())
+    return any(args[0].shape[dim] == 0 for dim in dims)
+
+
+def _extreme_of_nothing(
+    target: Any, x: torch.Tensor, dim: Any = (), keepdim: bool = False
+) -> torch.Tensor:
+    shape = torch.sum(x, list(dim) or None, keepdim=keepdim).shape
+    infinity = math.inf if target is torch.ops.aten.amin.default else -math.inf
+    return x.new_full(shape, infinity)
 
 
 def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:

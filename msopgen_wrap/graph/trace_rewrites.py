@@ -1,8 +1,9 @@
 """What stands in a trace instead of what PyTorch would record.
 
 *Composites.* ``F.pad`` in circular mode writes into views of an empty tensor;
-``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` joins axes. No
-decomposition table reaches them: tracing takes what stands here instead.
+``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` joins axes;
+``torch.linspace`` takes a size as a plain number. No decomposition table reaches them: tracing
+takes what stands here instead.
 
 *Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only. A list of a few
 numbers (``x[[0, 2]]``) would become a tensor of indices; its elements are taken one by one.
@@ -21,6 +22,7 @@ from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED
 from msopgen_wrap.graph.differentiated_losses import gaussian_nll_loss
+from msopgen_wrap.graph.even_steps import even_step_functions
 from msopgen_wrap.graph.index_decompositions import index_functions
 from msopgen_wrap.graph.joined_rows import OF_ANY_RANK
 from msopgen_wrap.graph.placement import join
@@ -71,6 +73,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.pad: _pad,
     functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
     **counting_functions(),
+    **even_step_functions(),
     **quantile_functions(),
 }
 

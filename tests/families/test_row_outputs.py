@@ -179,6 +179,26 @@ def test_results_of_rows_with_an_axis_in_front(tmp_path: Path) -> None:
         assert result.findings == []
 
 
+SLOPE = """op: SlopeOfRows
+inputs:
+  x: {dtype: float32, rank: 2}
+  w: {dtype: float32, shape: "[1, x[1]]"}
+outputs:
+  y: {dtype: float32, shape: "[1, x[1]]"}
+backward: none
+compute: |
+  t = torch.tanh(w)
+  y = (x * t).sum(0, keepdim=True) * (1 - t * t)
+"""
+
+
+def test_an_operand_of_calls_that_are_matched_together_spans_its_axes(tmp_path: Path) -> None:
+    """1 - tanh ** 2 reads w itself: it counted as one of all rows, and tiling refused y."""
+    (body, *_) = plan_op(loaded(SLOPE, tmp_path)).bodies
+    extents = {(view.tensor, view.extent) for view in body.operands.values()}
+    assert extents == {("x", "full"), ("w", "row")}
+
+
 RUN = {"a number with a sum of all": 1, "a vector with a sum of all": None}
 
 

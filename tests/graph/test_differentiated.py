@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.graph.placement import begin_of_slice
 from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.graph.tracing import TracedGraph, fresh_trace, trace
 from msopgen_wrap.graph.variants import variants
@@ -297,3 +298,35 @@ def test_the_axis_of_a_variance_may_be_an_attr(compute: str) -> None:
     spec = parse_spec(text, "op.yaml").spec
     assert spec is not None
     assert traced(gradient_spec(spec)).graph
+
+
+SLICES = """op: GradientOfSlice
+inputs:
+  x: {{dtype: float32, rank: 2}}
+outputs:
+  y: {{dtype: float32, shape: "[x[0], x[1] - {less}]"}}
+{attrs}backward: kernel
+compute: {compute}
+"""
+
+
+@pytest.mark.parametrize(
+    ("compute", "less", "attrs"),
+    [
+        # the sign of an attr is not known in the trace
+        ("torch.exp(x[..., start:])", "start", "attrs:\n  start: {type: int, min: 0}\n"),
+        # the proof took the maximum of no elements, which PyTorch refuses, for another result
+        ("torch.softmax(x[..., :-1], -1)", "1", ""),
+    ],
+)
+def test_gradients_of_slices_are_planned(compute: str, less: str, attrs: str) -> None:
+    spec = parse_spec(SLICES.format(compute=compute, less=less, attrs=attrs)).spec
+    assert spec is not None
+    plan_op(gradient_spec(spec))
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+@pytest.mark.parametrize("start", [0, 3, -1, -5, -7])
+def test_where_a_slice_begins(start: int, size: int) -> None:
+    """The formula that a trace has for symbols, here of numbers."""
+    assert min(begin_of_slice(start, size), size) == slice(start, None).indices(size)[0]

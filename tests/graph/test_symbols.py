@@ -258,6 +258,16 @@ def test_sizes_in_a_row_kernel(tmp_path: Path) -> None:
             torch.testing.assert_close(value.double(), golden[name], rtol=1e-3, atol=1e-3)
 
 
+def test_even_steps_as_many_as_an_axis_has(tmp_path: Path) -> None:
+    """PyTorch takes their count as a plain number, that of the sample."""
+    text = "x * torch.linspace(a, 2, x.shape[-1]) + torch.logspace(0, 1, x.shape[-1], base=2)"
+    op = BuiltOp(make_spec(text, attrs=(Attr("a", "float", -1.0),)), tmp_path)
+    for length in (1, 2, 25, 300):
+        outputs, golden, result = op.run({"x": torch.randn(3, length)}, {"a": 0.5}, mode="check")
+        assert result.findings == []
+        torch.testing.assert_close(outputs["z"].double(), golden["z"], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("groups", [None, 3])
 def test_a_literal_is_not_the_attr(groups: int | None) -> None:
     """The literals of the formula stay literals beside an attr that divides sizes."""
@@ -275,6 +285,7 @@ DECIDES = {
     "x if a > 0 else -x": "OPG202",
     "x * (a if n == 1 else b)": "OPG202",
     "x if x.shape[-1] > 4 else -x": "OPG203",
+    "x * torch.hann_window(x.shape[-1])": "OPG203",
     "x * 2 if mode == 'sum' else x": "OPG202",
     "torch.softmax(x, n) * (1 if n == 5 else 2)": "OPG202",
     "torch.softmax(x, -1) if n == 7 else torch.softmax(x, 0)": "OPG202",

@@ -94,3 +94,19 @@ def test_a_derived_formula_is_infinite_or_nan_where_pytorch_is(compute: str) -> 
         other = known & (classes(steps[name]) != classes(native[name]))
         places = torch.nonzero(other).flatten().tolist()
         assert not places, [(float(t[places[0]]), n) for n, t in given.items()]
+
+
+@pytest.mark.parametrize(("function", "at"), [("tanh", 25.0), ("sigmoid", 40.0)])
+def test_slopes_keep_their_digits_where_the_function_is_one(function: str, at: float) -> None:
+    """1 - y ** 2 is 0 there in float64: a kernel with the true slope was called wrong."""
+    spec = gradient_of(f"torch.{function}(x)", "x")
+    x = torch.tensor([at, -at, 0.5, torch.inf, at], dtype=torch.float64)
+    arriving = torch.tensor([1e20, 1e20, 2.0, 1.0, torch.inf], dtype=torch.float64)
+    given = dict(zip([p.name for p in spec.inputs], (x, arriving), strict=True))
+    attrs = {a.name: a.default for a in spec.attrs}
+    with torch.no_grad(), KeepDouble():
+        found = compile_compute(spec, wrap_errors=False)(given, attrs)["grad_x"]
+    steep = 2 if function == "tanh" else 1
+    slope = steep * steep * torch.exp(-steep * x.abs()) / (1 + torch.exp(-steep * x.abs())) ** 2
+    torch.testing.assert_close(found[:4], (slope * arriving)[:4])
+    assert found[4].isnan()  # as PyTorch's own

@@ -201,19 +201,30 @@ class RowLowerer(Lowerer):
         raise self.space.other_axes(self._current)
 
     def _load_axes(self, view: View) -> Axes:
+        """Return the axes behind an operand of the current call.
+
+        A call that is matched together with calls before it reads the operands of these.
+        """
         assert self._current is not None
-        for argument in self._current.all_input_nodes:
-            if self.values.get(argument) == view:
-                own = self.space.of[argument]
-                result = self.space.of[self._current]
-                if reduction_kind(self._current):
-                    return own
-                return tuple(
-                    None if o is None else result[len(result) - len(own) + i]
-                    for i, o in enumerate(own)
-                    if len(result) - len(own) + i >= 0
-                )
+        pending = [self._current]
+        for node in pending:
+            for argument in node.all_input_nodes:
+                if self.values.get(argument) == view:
+                    return self._axes_in(node, argument)
+            pending += [n for n in node.all_input_nodes if n not in pending]
         return tuple(range(self.space.rank))
+
+    def _axes_in(self, node: Node, argument: Node) -> Axes:
+        """Return the axes behind an argument of a call, lined up with those of the result."""
+        own = self.space.of[argument]
+        if reduction_kind(node):
+            return own
+        result = self.space.of[node]
+        return tuple(
+            None if o is None else result[len(result) - len(own) + i]
+            for i, o in enumerate(own)
+            if len(result) - len(own) + i >= 0
+        )
 
     def joined_kind(self, node: Node) -> str:
         """Return what the elements of a sum, product or mean are joined in.
