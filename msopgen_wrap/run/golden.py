@@ -13,6 +13,7 @@ from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.chosen_places import ChosenPlaces, has_nan
 from msopgen_wrap.run.conditioning import Conditioning
+from msopgen_wrap.run.hidden_keys import HiddenKeys, causal_steps
 from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
@@ -63,8 +64,13 @@ class KeepDouble(Provenance):
     Sorts are stable, as those of kernels are: without ``stable=True`` PyTorch gives equal elements
     in any order, so that positions could not be compared. ``topk`` is the beginning of such a sort:
     work behind its positions then gives one result. The mode of a row with NaN is that of its
-    numbers, as for kernels: PyTorch's depends on where the NaN is.
+    numbers, as for kernels: PyTorch's depends on where the NaN is. An attention has no part of the
+    values that a causal mask hides.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hidden_keys = HiddenKeys(self.constant)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -81,7 +87,13 @@ class KeepDouble(Provenance):
             return self._first_of_stable_sort(func, types, args, kwargs)
         if func is torch.ops.aten.mode.default and args[0].is_floating_point() and args[0].dim():
             return self._mode_of_numbers(func, types, args, kwargs)
-        return super().__torch_dispatch__(func, types, args, kwargs)
+        with self:
+            steps = causal_steps(func, args, kwargs)
+        if steps is not NotImplemented:
+            return steps
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        self._hidden_keys.note(func.overloadpacket.__name__, args, result)
+        return result
 
     def _first_of_stable_sort(
         self, func: Any, types: Any, args: Any, kwargs: dict[str, Any]

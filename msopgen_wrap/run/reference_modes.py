@@ -18,6 +18,7 @@ from msopgen_wrap.graph.decompositions import reduction_decompositions
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
+from msopgen_wrap.run.hidden_keys import causal_steps
 from msopgen_wrap.torch_import import torch
 
 TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
@@ -230,6 +231,10 @@ class KernelSteps(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        with self:
+            attention = causal_steps(func, args, kwargs)
+        if attention is not NotImplemented:
+            return attention
         steps = reduction_decompositions().get(func)
         if steps is not None:
             with self:
@@ -249,7 +254,7 @@ class KernelSteps(TorchDispatchMode):
 
 
 _JOINED = ("sum", "prod", "cumsum", "cumprod")
-_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "transposed_convolution")
+_PRODUCTS = ("mm", "bmm", "matmul", "addmm", "baddbmm", "convolution", "transposed_convolution")
 
 
 def _averages(name: str) -> bool:
