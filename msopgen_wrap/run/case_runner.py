@@ -127,6 +127,18 @@ def make_outputs(
     return tensors
 
 
+def zero_outputs(spec: OpSpec, case: TestCase, want: Reference) -> dict[str, Any]:
+    """Return zeros of the shapes and dtypes of the outputs of a case."""
+
+    def zeros(like: Any, dtype: torch.dtype) -> Any:
+        if isinstance(like, (list, tuple)):
+            return [zeros(v, dtype) for v in like]
+        return torch.zeros(like.shape, dtype=dtype)
+
+    dtypes = {p.name: getattr(torch, p.dtypes[case.combo]) for p in spec.outputs}
+    return {name: zeros(want.native[name], dtype) for name, dtype in dtypes.items()}
+
+
 def _poisoned(like: Any, dtype: torch.dtype) -> Any:
     if isinstance(like, (list, tuple)):
         return [_poisoned(v, dtype) for v in like]

@@ -1,9 +1,9 @@
 """Keys that a causal mask hides from a query: their values are no part of the reference.
 
-Kernels do not read the blocks of keys that no query of a block sees. PyTorch multiplies such a value
-by a weight of 0, which gives NaN for an infinity or NaN, or does not read it either: that depends on
-its backend and on sizes. So the reference has no part of the value. ``KernelSteps``, which has it,
-gives NaN there, so that nothing is compared.
+Kernels do not read the blocks of keys that no query of a block sees. PyTorch multiplies such a
+value by a weight of 0, which gives NaN for an infinity or NaN, or does not read it either: that
+depends on its backend and on sizes. So the reference has no part of the value. ``KernelSteps``,
+which has it, gives NaN there, so that nothing is compared.
 """
 
 from __future__ import annotations
