@@ -188,9 +188,15 @@ def judge(
             _as_list(want.golden[param.name]),
             _as_list(want.native[param.name]),
             _as_list(want.steps[param.name]) if want.steps else [None] * len(made),
+            _as_list(want.unspecified.get(param.name, [None] * len(made))),
             strict=True,
         )
-        for index, (actual, golden, native, steps) in enumerate(pairs):
+        for index, (written, golden, native, steps, unspecified) in enumerate(pairs):
+            actual = written
+            if unspecified is not None and actual.shape == golden.shape:
+                golden, native, actual = (
+                    t.masked_fill(unspecified, 0) for t in (golden, native, written)
+                )
             allowance = None
             if want.conditioning is not None:
                 allowance = partial(want.conditioning.allowance, param.name, index)
