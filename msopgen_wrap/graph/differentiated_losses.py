@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.index_decompositions import multi_margins
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
@@ -124,15 +125,8 @@ def _multi_margin_loss(
     """Compare the labels with the numbers of the classes: a gather and a scatter less."""
     if p not in (1, 2) or x.dim() not in (1, 2):
         return NotImplemented
-    own = torch.arange(x.shape[-1], device=x.device) == target.reshape([*x.shape[:-1], 1])
-    labelled = torch.where(own, x, 0.0).sum(-1, keepdim=True)
-    steps = x - labelled + margin
-    # as PyTorch's, the loss has no part of a step that is no number
-    steps = torch.where(own | ~(steps > 0), 0.0, steps)
-    steps = steps * steps if p == 2 else steps
-    if weight is not None:
-        steps = steps * torch.where(own, weight, 0.0).sum(-1, keepdim=True)
-    return _reduced(steps.sum(-1) / x.shape[-1], size_average, reduce, reduction)
+    losses = multi_margins(x, target, p, margin, weight)
+    return _reduced(losses, size_average, reduce, reduction)
 
 
 # Function -> what a trace that is differentiated calls; NotImplemented leaves it to PyTorch.

@@ -156,6 +156,41 @@ def _multilabel_margin_loss(x: Any, target: Any, reduction: int) -> tuple[Any, A
     return losses, is_label.to(x.dtype).reshape(target.shape)
 
 
+def multi_margins(x: Any, target: Any, p: Any, margin: Any, weight: Any) -> Any:
+    """Return the multi-class margin loss of each row: labels are compared with class numbers.
+
+    A step that is no number is no part of the loss, as in PyTorch.
+
+    Args:
+        x: floats, classes on the last axis.
+        target: labels, one for each row.
+        p: 1 or 2.
+        weight: of each class; None for 1.
+    """
+    own = torch.arange(x.shape[-1], device=x.device) == target.reshape([*x.shape[:-1], 1])
+    labelled = torch.where(own, x, 0.0).sum(-1, keepdim=True)
+    steps = x - labelled + margin
+    steps = torch.where(own | ~(steps > 0), 0.0, steps)
+    steps = steps * steps if p == 2 else steps
+    if weight is not None:
+        steps = steps * torch.where(own, weight, 0.0).sum(-1, keepdim=True)
+    return steps.sum(-1) / x.shape[-1]
+
+
+def _multi_margin_loss(
+    x: Any,
+    target: Any,
+    p: Any = 1,
+    margin: Any = 1,
+    weight: Any = None,
+    reduction: int = _MEAN,
+) -> Any:
+    losses = multi_margins(torch.atleast_1d(x), target, p, margin, weight)
+    if reduction == _NONE:
+        return losses.reshape(target.shape)
+    return losses.mean() if reduction == _MEAN else losses.sum()
+
+
 def _embedding_backward(
     grad: Any, indices: Any, num_weights: Any, padding_idx: Any, scale_grad_by_freq: bool
 ) -> Any:
@@ -276,6 +311,7 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.nll_loss_backward.default: _nll_loss_backward,
         _aten.nll_loss2d_backward.default: _nll_loss_backward,
         _aten.multilabel_margin_loss_forward.default: _multilabel_margin_loss,
+        _aten.multi_margin_loss.default: _multi_margin_loss,
         _aten.embedding_dense_backward.default: _embedding_backward,
         _aten.scatter_reduce.two: _scatter_reduce,
         _aten.index_reduce.default: _index_reduce,

@@ -127,6 +127,18 @@ def make_outputs(
     return tensors
 
 
+def zero_outputs(spec: OpSpec, case: TestCase, want: Reference) -> dict[str, Any]:
+    """Return zeros of the shapes and dtypes of the outputs of a case."""
+
+    def zeros(like: Any, dtype: torch.dtype) -> Any:
+        if isinstance(like, (list, tuple)):
+            return [zeros(v, dtype) for v in like]
+        return torch.zeros(like.shape, dtype=dtype)
+
+    dtypes = {p.name: getattr(torch, p.dtypes[case.combo]) for p in spec.outputs}
+    return {name: zeros(want.native[name], dtype) for name, dtype in dtypes.items()}
+
+
 def _poisoned(like: Any, dtype: torch.dtype) -> Any:
     if isinstance(like, (list, tuple)):
         return [_poisoned(v, dtype) for v in like]
@@ -176,9 +188,15 @@ def judge(
             _as_list(want.golden[param.name]),
             _as_list(want.native[param.name]),
             _as_list(want.steps[param.name]) if want.steps else [None] * len(made),
+            _as_list(want.unspecified.get(param.name, [None] * len(made))),
             strict=True,
         )
-        for index, (actual, golden, native, steps) in enumerate(pairs):
+        for index, (written, golden, native, steps, unspecified) in enumerate(pairs):
+            actual = written
+            if unspecified is not None and actual.shape == golden.shape:
+                golden, native, actual = (
+                    t.masked_fill(unspecified, 0) for t in (golden, native, written)
+                )
             allowance = None
             if want.conditioning is not None:
                 allowance = partial(want.conditioning.allowance, param.name, index)

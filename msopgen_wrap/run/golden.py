@@ -14,10 +14,17 @@ from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.chosen_places import ChosenPlaces, has_nan
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.exact_slopes import ExactSlopes
+from msopgen_wrap.run.hidden_keys import HiddenKeys, causal_steps
 from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
 from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
+from msopgen_wrap.run.unspecified_integers import (
+    beyond,
+    converted_floats,
+    differences,
+    saturated,
+)
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.shapes import float32
@@ -47,6 +54,7 @@ class Reference:
         steps: per output the result of ``KernelSteps``, in cases of extreme values only.
         conditioning: the errors that roundings explain; None where ``compute`` adds nothing up.
         places: outputs that say where elements were found, any of equal ones.
+        unspecified: per output which elements follow from integers that PyTorch leaves open.
     """
 
     golden: dict[str, Value]
@@ -56,6 +64,7 @@ class Reference:
     steps: dict[str, Value] = field(default_factory=dict)
     conditioning: Conditioning | None = None
     places: dict[str, ChosenPlaces] = field(default_factory=dict)
+    unspecified: dict[str, Value] = field(default_factory=dict)
 
 
 class KeepDouble(Provenance):
@@ -64,12 +73,20 @@ class KeepDouble(Provenance):
     Sorts are stable, as those of kernels are: without ``stable=True`` PyTorch gives equal elements
     in any order, so that positions could not be compared. ``topk`` is the beginning of such a sort:
     work behind its positions then gives one result. The mode of a row with NaN is that of its
-    numbers, as for kernels: PyTorch's depends on where the NaN is. Slopes keep their digits
-    (``exact_slopes``).
+    numbers, as for kernels: PyTorch's depends on where the NaN is. An attention has no part of the
+    values that a causal mask hides. Slopes keep their digits (``exact_slopes``).
+
+    Args:
+        saturating: whether floats that an integer cannot hold become those of a kernel.
+
+    Attributes:
+        unspecified: whether there was such a float.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, saturating: bool = False) -> None:
         super().__init__()
+        self.saturating, self.unspecified = saturating, False
+        self._hidden_keys = HiddenKeys(self.constant)
         self._slopes = ExactSlopes()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -91,8 +108,19 @@ class KeepDouble(Provenance):
             return self._first_of_stable_sort(func, types, args, kwargs)
         if func is torch.ops.aten.mode.default and args[0].is_floating_point() and args[0].dim():
             return self._mode_of_numbers(func, types, args, kwargs)
+        with self:
+            steps = causal_steps(func, args, kwargs)
+        if steps is not NotImplemented:
+            return steps
         result = super().__torch_dispatch__(func, types, args, kwargs)
+        name = func.overloadpacket.__name__
         self._slopes.note(func, args, result)
+        self._hidden_keys.note(name, args, result)
+        floats = converted_floats(name, args, result)
+        if floats is not None and bool((open_ := beyond(floats, result.dtype)).any()):
+            self.unspecified = True
+            if self.saturating:
+                result.copy_(torch.where(open_, saturated(floats, result.dtype), result))
         return result
 
     def _first_of_stable_sort(
@@ -236,6 +264,10 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         with torch.no_grad():
             with KeepDouble() as origins:
                 golden = function(tree_map(_wide_copy, inputs), attrs)
+            other: dict[str, Value] | None = None
+            if origins.unspecified:
+                with KeepDouble(saturating=True):
+                    other = function(tree_map(_wide_copy, inputs), attrs)
             native = function(_copies(inputs), attrs)
             stepped: dict[str, Value] = {}
             if case.values != "normal":
@@ -265,6 +297,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         {p.name: stepped[p.name] for p in spec.outputs if p.name in stepped},
         Conditioning(again, inputs, wide) if origins.adds else None,
         {p.name: found for p in spec.outputs if (found := origins.places(golden[p.name]))},
+        {p.name: differences(golden[p.name], other[p.name]) for p in spec.outputs if other},
     )
 
 

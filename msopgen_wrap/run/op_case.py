@@ -20,6 +20,7 @@ class TestCase:
             largest values, ``whole`` takes -1, 0 and 1, of which many are equal.
         block_dim: 0 lets tiling see all cores, 1 restricts it to one.
         large: too big for a quick run.
+        draw: which of several drawings of the values.
     """
 
     __test__ = False  # not a pytest class
@@ -30,6 +31,7 @@ class TestCase:
     values: str = "normal"
     block_dim: int = 0
     large: bool = False
+    draw: int = 0
 
     def label(self, spec: OpSpec) -> str:
         """Return a stable, readable name such as ``float16 x=13x7 y=7 dim=-1 1core``."""
@@ -38,6 +40,8 @@ class TestCase:
         parts += [f"{name}={value}" for name, value in self.attrs.items()]
         if self.values != "normal":
             parts.append(self.values)
+        if self.draw:
+            parts.append(f"draw{self.draw}")
         if self.block_dim:
             parts.append(f"{self.block_dim}core")
         return " ".join(parts)
@@ -61,4 +65,5 @@ def combined_attrs(spec: OpSpec, combo: int, attrs: dict[str, Any]) -> dict[str,
 
 def case_key(case: TestCase) -> str:
     """Return a hashable identity of the case."""
-    return repr((case.combo, case.shapes, sorted(case.attrs.items()), case.values, case.block_dim))
+    values = (case.values, case.draw)
+    return repr((case.combo, case.shapes, sorted(case.attrs.items()), values, case.block_dim))

@@ -18,6 +18,7 @@ from msopgen_wrap.graph.decompositions import reduction_decompositions
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
+from msopgen_wrap.run.hidden_keys import causal_steps
 from msopgen_wrap.torch_import import torch
 
 TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
@@ -70,6 +71,17 @@ _FINDING_TOO = frozenset(
     ("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian", "sort", "topk")
 )
 _REDUCING = (_FINDING | _FINDING_TOO) - {"argsort", "cummax", "cummin", "sort", "topk"}
+
+
+# They compare the class of a label with the other classes, of which one class has none.
+_BETWEEN_CLASSES = frozenset(("multi_margin_loss", "multilabel_margin_loss_forward"))
+
+
+def _zero_of_one(name: str, read: list[torch.Tensor], result: Any) -> Any:
+    """Return the loss between classes where there is one class: it is 0, whatever the number is."""
+    if name not in _BETWEEN_CLASSES or not read or read[0].shape[-1:] not in ((), (1,)):
+        return None
+    return result[0] if isinstance(result, (list, tuple)) else result
 
 
 def _place_of_one(name: str, read: list[torch.Tensor], result: Any) -> Any:
@@ -146,13 +158,13 @@ class Provenance(TorchDispatchMode):
         converted = name in ("_to_copy", "to", "copy")
         read = tensors if name not in _OF_A_SHAPE else tensors[1:]
         constant = all(id(t) in self._constant or not t.numel() for t in read)
-        place = _place_of_one(name, read, result)
+        same = (_place_of_one(name, read, result), _zero_of_one(name, read, result))
         for value in tree_leaves(result):
             if not isinstance(value, torch.Tensor):
                 continue
             self._alive.append(value)
-            same = constant or value is place
-            (self._constant.add if same else self._constant.discard)(id(value))
+            known_value = constant or any(value is each for each in same)
+            (self._constant.add if known_value else self._constant.discard)(id(value))
             if value.dtype is torch.bool:
                 continue
             if value.is_floating_point():
@@ -230,6 +242,10 @@ class KernelSteps(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
+        with self:
+            attention = causal_steps(func, args, kwargs)
+        if attention is not NotImplemented:
+            return attention
         steps = reduction_decompositions().get(func)
         if steps is not None:
             with self:
@@ -249,7 +265,7 @@ class KernelSteps(TorchDispatchMode):
 
 
 _JOINED = ("sum", "prod", "cumsum", "cumprod")
-_PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "convolution", "transposed_convolution")
+_PRODUCTS = ("mm", "bmm", "matmul", "addmm", "baddbmm", "convolution", "transposed_convolution")
 
 
 def _averages(name: str) -> bool:

@@ -152,7 +152,7 @@ def run_job(job: Job, emit: Emit) -> None:
 def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
     from msopgen_wrap.run.cached_specs import known_grid, rendered_spec
     from msopgen_wrap.run.case_runner import run_case
-    from msopgen_wrap.run.cases import whole_number_cases
+    from msopgen_wrap.run.control_cases import telling_cases
     from msopgen_wrap.run.coverage import bounded_reason
     from msopgen_wrap.run.preparation import load_op
 
@@ -209,7 +209,7 @@ def _run_op(spec: OpSpec, job: Job, emit: Emit) -> None:
         run(case)
     if not all(controls.values()):
         # An output that only equal numbers make other than zero, as ``torch.isin`` does.
-        more = whole_number_cases(cases)
+        more = telling_cases(spec, cases, {key for key, told in controls.items() if not told})
         cases += more
         for case in more:
             run(case)

@@ -73,6 +73,10 @@ class SizeReader(Emitter):
     def _size(self, source: Any, axis: int) -> Any:
         view = self.values[source]
         axis %= len(source.meta["val"].shape)
+        if isinstance(view, View) and is_expanded(source):
+            size = self._intermediate_size(source, axis)  # the view has the sizes of what is read
+            if size is not None:
+                return size
         if isinstance(view, View) and not view.steps and view.counted is not None:
             if not view.counted.shape:
                 return view.counted.length
@@ -111,13 +115,10 @@ class SizeReader(Emitter):
 
     def _known_size(self, source: Node, axis: int) -> ScalarExpr:
         view = self.values[source]
-        size = None
-        if isinstance(view, View) and is_expanded(source):
-            size = self._intermediate_size(source, axis)
-        elif isinstance(view, View) and view.steps:
+        if isinstance(view, View) and view.steps and not is_expanded(source):
             size = self._size_of(source, axis)
-        if size is not None:
-            return size
+            if size is not None:
+                return size
         result: ScalarExpr = self._size(source, axis)
         return result
 

@@ -109,6 +109,20 @@ def test_a_margin_of_several_labels(reduction: int) -> None:
         torch.testing.assert_close(found[1], wanted[1])
 
 
+@pytest.mark.parametrize("reduction", [0, 1, 2])
+@pytest.mark.parametrize("p", [1, 2])
+def test_a_margin_of_one_label(p: int, reduction: int) -> None:
+    torch.manual_seed(2)
+    x, labels, weight = torch.randn(4, 6), torch.tensor([5, 0, 3, 2]), torch.rand(6)
+    x[1, 2], x[3, 2] = torch.nan, torch.nan  # a step of NaN is no loss
+    call = aten.multi_margin_loss.default
+    of_a_number = (x[0, 0], torch.zeros((), dtype=torch.int64))
+    for given in ((x, labels), (x[0], labels[:1]), (x[0], labels[0]), of_a_number):
+        for scales in (None, weight[: given[0].shape[-1] if given[0].dim() else 1]):
+            found = TABLE[call](*given, p, 0.7, scales, reduction)
+            torch.testing.assert_close(found, call(*given, p, 0.7, scales, reduction))
+
+
 def test_covariances_of_weighted_observations() -> None:
     torch.manual_seed(0)
     covariance = counting_functions()[torch.cov]

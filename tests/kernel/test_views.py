@@ -13,6 +13,7 @@ from harness import BuiltOp, check
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
+from msopgen_wrap.schedule.report import as_text
 from msopgen_wrap.spec.loader import load_spec, load_specs
 from msopgen_wrap.spec.model import OpSpec
 
@@ -52,6 +53,12 @@ CASES = {
     "windows": ("x.unfold(1, 3, 2) * y", "[1]", "[x[0], (x[1] - 1) // 2, 3]"),
     "windows with gaps": ("x.unfold(1, 3, 1)[..., ::2] * y", "[1]", "[x[0], x[1] - 2, 2]"),
     "repeat": ("(x * y).repeat(2, 3)", "[1]", "[2 * x[0], 3 * x[1]]"),
+    "elements of a repetition": ("x + y.expand(x.shape).numel()", "[x[1]]", "like x"),
+    "scan of a repetition": (
+        "torch.cumsum(y.expand(x.shape).flatten(), 0).view(x.shape) * x",
+        "[x[1]]",
+        "like x",
+    ),
     "pairs": ("torch.exp(x).view(x.shape[0], -1, 2).mT + y", "[1]", "[x[0], 2, x[1] // 2]"),
 }
 
@@ -96,6 +103,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Any:
         return known[name]
 
     return build
+
+
+def test_a_repetition_has_the_elements_that_it_makes(tmp_path: Path) -> None:
+    compute, y, z = CASES["elements of a repetition"]
+    report = as_text(plan_op(spec_of(tmp_path, compute, 2, {"z": z}, y)))
+    assert "x.numel()" in report and "y.numel()" not in report
 
 
 def test_only_inputs_are_viewed(tmp_path: Path) -> None:

@@ -15,12 +15,15 @@ from msopgen_wrap.run import cases, golden
 from msopgen_wrap.run.accuracy import Comparison
 from msopgen_wrap.run.cached_specs import known_grid
 from msopgen_wrap.run.cases import case_grid, whole_number_cases
-from msopgen_wrap.run.golden import NotApplicable, reference
+from msopgen_wrap.run.control_cases import telling_cases
+from msopgen_wrap.run.golden import NotApplicable, make_inputs, reference
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import Provenance
 from msopgen_wrap.run.shape_search import fixed_inputs
 from msopgen_wrap.spec.loader import gradient_spec, load_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
+
+F = torch.nn.functional
 
 # ---- The case grid: every rank that a spec allows gets all of it, under the rules of the spec ----
 
@@ -80,6 +83,44 @@ def test_whole_numbers_stand_in_for_special_ones() -> None:
     whole = whole_number_cases(cases)
     assert [(c.combo, c.shapes) for c in whole] == [(c.combo, c.shapes) for c in special]
     assert {c.values for c in whole} == {"whole"}
+
+
+LABELLED = """
+inputs:
+  a: {dtype: float32, shape: "[5]"}
+  b: {dtype: a, shape: "[5]"}
+  label: {dtype: float32, shape: "[]"}
+outputs:
+  y: {dtype: float32, shape: "[]"}
+  z: {dtype: float32, shape: "[]"}
+compute: |
+  y = F.cosine_embedding_loss(a, b, label, margin=0.99)
+  z = CODE
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [("torch.relu(-label)", 2), ("y.new_zeros(())", 1), ("torch.relu(label - 1)", 1)],
+)
+def test_whole_numbers_are_drawn_until_they_tell(code: str, count: int) -> None:
+    """One label of three gives a loss; z is zero there, always, or as far as labels go."""
+    spec = load(LABELLED.replace("CODE", code))
+    told = telling_cases(spec, case_grid(spec), {"y (relative)", "z (relative)"})
+    assert len(told) == count
+    assert all(case.values == "whole" for case in told)
+    given = [make_inputs(spec, case) for case in told]
+    golden = [reference(spec, c, g).golden for c, g in zip(told, given, strict=True)]
+    assert any(float(each["y"]) > 0 for each in golden)
+    assert len({case.label(spec) for case in told}) == count
+    labels = {float(inputs["label"]) for inputs in given}
+    assert labels == ({1.0, -1.0} if count == 2 else {1.0})
+
+
+def test_the_first_drawing_stands_for_those_that_tell_nothing() -> None:
+    spec = load(UNARY.format(rank="1", code="torch.relu(x - 100)"))
+    (case,) = telling_cases(spec, case_grid(spec), {"y (relative)"})
+    assert (case.values, case.draw) == ("whole", 0)
 
 
 @pytest.mark.parametrize("rank", ["2", "3", "4", "5", "8"])
@@ -345,6 +386,7 @@ def test_what_is_rounded(name: str) -> None:
     assert not origins.quantised(result, torch.float32)
 
 
+LABELS = torch.zeros(4, dtype=torch.int64)
 CONSTANT = {
     "zeros": lambda x, e: torch.zeros_like(x),
     "arithmetic of constants": lambda x, e: x.new_ones(3).neg() + torch.full((3,), 2.0),
@@ -353,6 +395,8 @@ CONSTANT = {
     "the place of one element": lambda x, e: x[0, 0].argmax(),
     "the places along an axis of one": lambda x, e: x[:, :1].argmax(1),
     "the place of one element beside it": lambda x, e: x[0, 0].cummax(0)[1],
+    "a margin of one class": lambda x, e: F.multi_margin_loss(x[:, :1], LABELS),
+    "a margin of a number": lambda x, e: F.multilabel_margin_loss(x[0, 0], LABELS[0]),
 }
 VARIABLE = {
     "an input": lambda x, e: x,
@@ -363,6 +407,7 @@ VARIABLE = {
     "a written constant": lambda x, e: torch.zeros_like(x).copy_(x),
     "the place of one of many": lambda x, e: x.argmax(),
     "the order along an axis": lambda x, e: x[:1].argsort(1),
+    "a margin of classes": lambda x, e: F.multi_margin_loss(x, LABELS),
     "one integer, beside its place": lambda x, e: x.long()[:1, :1].max(1)[0],
 }
 
