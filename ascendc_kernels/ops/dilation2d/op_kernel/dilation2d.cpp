@@ -8,7 +8,7 @@
 // A tile is a range of one row of results and of channels. For each place of the filter the elements
 // that the windows of the tile have there come to UB in one strided copy, so that a vector
 // instruction adds the filter and another one joins all windows of the tile. Elements outside the
-// image are left out, not padded.
+// image, which count as -inf, are not loaded.
 //
 // Tiling data (opgen's default for handwritten kernels): shapes, strides, rates, pads, padding_mode.
 #include "kernel_operator.h"
@@ -119,35 +119,53 @@ class Kernel {
         PipeBarrier<PIPE_V>();
         for (int64_t p = 0; p < axis[0].window; ++p) {
             const int64_t row = axis[0].At(output, p);
-            if (row < 0 || row >= axis[0].inputs) {
-                continue;
-            }
+            const bool inside = row >= 0 && row < axis[0].inputs;
             for (int64_t q = 0; q < axis[1].window; ++q) {
-                JoinPlace((image * axis[0].inputs + row) * axis[1].inputs, p, q);
+                LoadFilter(static_cast<uint64_t>(p * axis[1].window + q));
+                int64_t from = inside ? first : last;  // windows whose element is in the image
+                int64_t to = last;
+                while (from < to && axis[1].At(from, q) < 0) {
+                    ++from;
+                }
+                while (to > from && axis[1].At(to - 1, q) >= axis[1].inputs) {
+                    --to;
+                }
+                if (from < to) {
+                    const int64_t start = (image * axis[0].inputs + row) * axis[1].inputs;
+                    JoinElements(static_cast<uint64_t>(start + axis[1].At(from, q)), from, to);
+                }
+                if (to - from < last - first) {
+                    JoinOutside(from, to);
+                }
             }
         }
     }
 
-    // Join what the windows of a tile have at one place of the filter.
-    __aicore__ inline void JoinPlace(int64_t rowStart, int64_t p, int64_t q) {
-        int64_t from = first;
-        int64_t to = last;
-        while (from < to && axis[1].At(from, q) < 0) {
-            ++from;
-        }
-        while (to > from && axis[1].At(to - 1, q) >= axis[1].inputs) {
-            --to;
-        }
-        if (from == to) {
-            return;
-        }
+    // Join windows [from, to) with elements of the image from `element` on, plus the filter.
+    __aicore__ inline void JoinElements(uint64_t element, int64_t from, int64_t to) {
         const uint32_t count = static_cast<uint32_t>(to - from);
-        LoadImage(static_cast<uint64_t>(rowStart + axis[1].At(from, q)), count);
-        LoadFilter(static_cast<uint64_t>(p * axis[1].window + q));
+        LoadImage(element, count);
         opgen::ForRows(sums, added, pitch, count, pitch, 0, opgen::AddRows());
         PipeBarrier<PIPE_V>();
         const LocalTensor<float> joined = largest[static_cast<uint32_t>(from - first) * pitch];
         Max(joined, joined, sums, count * pitch);
+        PipeBarrier<PIPE_V>();
+    }
+
+    // Join the windows outside [from, to) with the padding plus the filter, which is -inf where the
+    // filter is finite, and NaN where that is inf.
+    __aicore__ inline void JoinOutside(int64_t from, int64_t to) {
+        Adds(added, added, -kInfinity, pitch);
+        PipeBarrier<PIPE_V>();
+        const uint32_t before = static_cast<uint32_t>(from - first);
+        const uint32_t after = static_cast<uint32_t>(last - to);
+        if (before > 0) {
+            opgen::ForRows(largest, added, pitch, before, pitch, 0, opgen::MaxRows());
+        }
+        if (after > 0) {
+            const LocalTensor<float> joined = largest[static_cast<uint32_t>(to - first) * pitch];
+            opgen::ForRows(joined, added, pitch, after, pitch, 0, opgen::MaxRows());
+        }
         PipeBarrier<PIPE_V>();
     }
 
