@@ -37,7 +37,7 @@ struct Axis {
     int64_t size = 0;  // of the image
     int64_t bins = 0;
     float begin = 0.0f;
-    float bin = 0.0f;    // length of a bin
+    float bin = 0.0f;  // length of a bin
     int64_t samples = 0;  // of a bin
 
     // Spread samples over a range: `wanted` in each bin, or one for each element where that is 0.
@@ -58,8 +58,10 @@ struct Axis {
     }
     __aicore__ inline Sample At(int64_t place, int64_t sample) const {
         Sample found;
-        float at = begin + static_cast<float>(place) * bin +
-                   (static_cast<float>(sample) + 0.5f) * (bin / static_cast<float>(samples));
+        // rounded step by step as PyTorch does, so that small sums lose what they lose there
+        const float start = begin + static_cast<float>(place) * bin;
+        const float apart = bin / static_cast<float>(samples);
+        float at = start + (static_cast<float>(sample) + 0.5f) * apart;
         found.inside = at >= -1.0f && at <= static_cast<float>(size);
         if (found.inside) {
             const float last = static_cast<float>(size - 1);
