@@ -24,10 +24,10 @@ from msopgen_wrap.spec.model import (
 from msopgen_wrap.spec.names import check_aclnn_names
 from msopgen_wrap.spec.shapes import (
     needed_tensors,
+    queried_tensors,
     rule_attrs,
     rule_choices,
     rule_tensors,
-    queried_tensors,
 )
 
 DEFAULT_SOC = ("ascend910b", "ascend910_93")

@@ -131,9 +131,7 @@ def proportioned(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
             return replaced.get(n, n)
 
         small.input_shapes = _mapped(case.input_shapes, shorter)
-        small.value_ranges = _smaller_values(
-            case.value_ranges, case.dtypes, set(replaced), shorter
-        )
+        small.value_ranges = _smaller_values(case.value_ranges, case.dtypes, set(replaced), shorter)
         if elements(small.input_shapes) <= most:
             break
     return small

@@ -34,9 +34,9 @@ from msopgen_wrap.spec.shapes import (
     evaluate,
     format_shape,
     needed_tensors,
+    queried_tensors,
     rule_attrs,
     rule_tensors,
-    queried_tensors,
 )
 
 NAMES = ShapeNames(

@@ -5,12 +5,13 @@
 //
 //   y[n, i, j, c] = max over p, q of x[n, i * stride - top + p * rate, ..., c] + filter[p, q, c]
 //
-// A tile is a range of one row of results and of channels. For each place of the filter the elements
-// that the windows of the tile have there come to UB in one strided copy, so that a vector
+// A tile is a range of one row of results and of channels. For each place of the filter the
+// elements that the windows of the tile have there come to UB in one strided copy, so that a vector
 // instruction adds the filter and another one joins all windows of the tile. Elements outside the
 // image, which count as -inf, are not loaded.
 //
-// Tiling data (opgen's default for handwritten kernels): shapes, strides, rates, pads, padding_mode.
+// Tiling data (opgen's default for handwritten kernels): shapes, strides, rates, pads,
+// padding_mode.
 #include "kernel_operator.h"
 #include "opgen/convert.h"
 #include "opgen/project.h"
@@ -267,7 +268,7 @@ class Kernel {
 }  // namespace dilation2d_kernel
 
 extern "C" __global__ __aicore__ void dilation2d(GM_ADDR x, GM_ADDR filter, GM_ADDR y,
-                                                  GM_ADDR workspace, GM_ADDR tiling) {
+                                                 GM_ADDR workspace, GM_ADDR tiling) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
 #if OPGEN_PLAIN_TILING
     REGISTER_TILING_DEFAULT(Dilation2dTilingData);

@@ -5,8 +5,8 @@
 //
 //   out[i] = skip1[i] + skip2[i] + sum over k of scales[i, k] * (rows[index(i, k)] + bias[expert])
 //
-// Each core takes a balanced share of the tokens. The sum of a piece of a token's row stays in UB in
-// float32; rows of experts come to UB one after another through a double-buffered queue. Places,
+// Each core takes a balanced share of the tokens. The sum of a piece of a token's row stays in UB
+// in float32; rows of experts come to UB one after another through a double-buffered queue. Places,
 // experts and scales of a token are read by the scalar unit.
 //
 // Tiling data (opgen's default for handwritten kernels): shapes, ranks (-1: absent), drop_pad_mode.
@@ -140,7 +140,8 @@ class Kernel {
     // Bring places, experts and scales of some terms of a token to UB.
     __aicore__ inline void LoadPlaces(uint64_t token, uint64_t first, uint32_t some) {
         if (byTerm) {
-            // the places of all tokens for the first term, then those for the second: one in a block
+            // the places of all tokens for the first term, then those for the second: one in a
+            // block
             const DataCopyExtParams blocks{static_cast<uint16_t>(some), sizeof(int32_t),
                                            static_cast<uint32_t>((tokens - 1) * sizeof(int32_t)), 0,
                                            0};

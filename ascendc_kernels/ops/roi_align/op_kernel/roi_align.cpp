@@ -3,13 +3,14 @@
 // ROIAlign: averages of bilinear samples in the bins of boxes. Handwritten: boxes decide which
 // elements are read.
 //
-//   y[box, c, i, j] = mean over the samples of bin (i, j) of x[image of the box, c] between elements
+//   y[box, c, i, j] = mean over the samples of bin (i, j) of x[image of the box, c] between
+//   elements
 //
 // The weights of a sample are products of one along the height and one along the width, so that the
-// rows that samples of a row of bins touch are weighted and added first, whole rows of many channels
-// in one copy. Then Gather takes from the sums of rows what the samples touch along the width.
-// Offsets and weights along the width are made by the scalar unit, once for a box where UB holds
-// them. A sample that lies outside the image reads a zero behind the row.
+// rows that samples of a row of bins touch are weighted and added first, whole rows of many
+// channels in one copy. Then Gather takes from the sums of rows what the samples touch along the
+// width. Offsets and weights along the width are made by the scalar unit, once for a box where UB
+// holds them. A sample that lies outside the image reads a zero behind the row.
 //
 // Tiling data (opgen's default for handwritten kernels): shapes and attrs.
 #include "kernel_operator.h"
@@ -37,7 +38,7 @@ struct Axis {
     int64_t size = 0;  // of the image
     int64_t bins = 0;
     float begin = 0.0f;
-    float bin = 0.0f;  // length of a bin
+    float bin = 0.0f;     // length of a bin
     int64_t samples = 0;  // of a bin
 
     // Spread samples over a range: `wanted` in each bin, or one for each element where that is 0.
@@ -261,7 +262,8 @@ class Kernel {
         }
     }
 
-    // Offsets and weights of some samples of all bins along the width, the bins of a sample together.
+    // Offsets and weights of some samples of all bins along the width, the bins of a sample
+    // together.
     __aicore__ inline void FillSamples(int64_t first, uint32_t some) {
         const LocalTensor<uint32_t> low = lowBuf.Get<uint32_t>();
         const LocalTensor<uint32_t> high = highBuf.Get<uint32_t>();
@@ -322,12 +324,12 @@ class Kernel {
         return opgen::AlignBlock(opgen::Bytes<T>(length)) / static_cast<uint32_t>(sizeof(T));
     }
 
-    static constexpr uint32_t kTile = 4096;       // elements of a tile
-    static constexpr int64_t kMostWidth = 4080;   // of the image: a tile holds a row and a zero
-    static constexpr uint32_t kBins = 256;        // along the width, of a tile
-    static constexpr uint32_t kSamples = 2048;    // samples along the width that UB holds
-    static constexpr int64_t kMostSamples = 64;   // of a bin, along an axis
-    static constexpr uint32_t kBoxNumbers = 5;    // image, left, top, right, bottom
+    static constexpr uint32_t kTile = 4096;      // elements of a tile
+    static constexpr int64_t kMostWidth = 4080;  // of the image: a tile holds a row and a zero
+    static constexpr uint32_t kBins = 256;       // along the width, of a tile
+    static constexpr uint32_t kSamples = 2048;   // samples along the width that UB holds
+    static constexpr int64_t kMostSamples = 64;  // of a bin, along an axis
+    static constexpr uint32_t kBoxNumbers = 5;   // image, left, top, right, bottom
     static constexpr uint32_t kBoxBytes = 32;
 
     TQue<TPosition::VECIN, 1> boxQueue;
@@ -362,10 +364,10 @@ class Kernel {
     uint64_t parts = 1;   // of the bins along the width
     uint64_t firstChannel = 0;
     int64_t firstBin = 0;
-    int64_t filled = -1;   // the first sample whose offsets UB holds
-    uint32_t group = 1;    // channels of a group
-    uint32_t count = 0;    // channels of the item
-    uint32_t bins = 0;     // along the width, of the item
+    int64_t filled = -1;  // the first sample whose offsets UB holds
+    uint32_t group = 1;   // channels of a group
+    uint32_t count = 0;   // channels of the item
+    uint32_t bins = 0;    // along the width, of the item
     uint32_t rowPitch = 0;
     uint32_t binPitch = 0;
 };
