@@ -14,6 +14,7 @@ from msopgen_wrap.spec.model import (
     DimAttr,
     DimConst,
     DimExpr,
+    DimGiven,
     DimNumel,
     DimOf,
     DimRank,
@@ -307,6 +308,10 @@ class _InferShape:
                 factor = f'{builder}.Factor("{expr.factor.name}", {data}, {expr.factor.index})'
             up = "true" if expr.up else "false"
             return f"{builder}.Scaled({self._dim(expr.dim, builder)}, {factor}, {up})"
+        if isinstance(expr, DimGiven):
+            given, absent = self._dim(expr.given, builder), self._dim(expr.absent, builder)
+            test = f"{_shape(expr.tensor)} == nullptr"
+            return f"({test} ? opgen::Dim({absent}) : opgen::Dim({given}))"
         left, right = self._dim(expr.left, builder), self._dim(expr.right, builder)
         return f"{builder}.{_CALLS[expr.op]}({left}, {right})"
 

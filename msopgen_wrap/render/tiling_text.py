@@ -12,7 +12,7 @@ from typing import Any
 
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import cpp_local
-from msopgen_wrap.templating import environment
+from msopgen_wrap.templating import cpp_string, environment
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,20 @@ _ATTRS = {
     "float": ("float", "GetFloat", "float"),
     "bool": ("bool", "GetBool", "int64_t"),
 }
+_LISTS = {
+    "list_int": ("int64_t", "GetListInt"),
+    "list_float": ("float", "GetListFloat"),
+}
+MAX_LIST = 8
 
 
 def default_tiling(spec: OpSpec, style: str) -> TilingText:
     """Return a tiling whose struct ``<Op>TilingData`` has these fields.
 
     ``coreNum`` (int64), per parameter ``<name>Rank`` (int64, -1 when absent) and
-    ``<name>Shape[8]`` (int64), per int, float, bool and dtype attribute its value under its name.
-    Strings and lists are not passed.
+    ``<name>Shape[8]`` (int64), per int, float, bool and dtype attribute its value under its name,
+    per list ``<name>Size`` (int64) and ``<name>[8]``, and per string with ``allowed`` values its
+    place among them (int64). Other strings are not passed.
     """
     struct = f"{spec.op}TilingData"
     fields: list[dict[str, Any]] = [{"type": "int64_t", "name": "coreNum", "count": 0}]
@@ -82,7 +88,18 @@ def default_tiling(spec: OpSpec, style: str) -> TilingText:
         fields.append({"type": "int64_t", "name": f"{param.name}Rank", "count": 0})
         fields.append({"type": "int64_t", "name": f"{param.name}Shape", "count": MAX_RANK})
     attrs = []
+    lists = []
+    choices = []
     for index, attr in enumerate(spec.attrs):
+        if attr.type in _LISTS:
+            kind, getter = _LISTS[attr.type]
+            fields.append({"type": "int64_t", "name": f"{attr.name}Size", "count": 0})
+            fields.append({"type": kind, "name": attr.name, "count": MAX_LIST})
+            lists.append({"name": attr.name, "type": kind, "getter": getter, "index": index})
+        if attr.type == "str" and attr.allowed:
+            fields.append({"type": "int64_t", "name": attr.name, "count": 0})
+            values = [cpp_string(str(value)) for value in attr.allowed]
+            choices.append({"name": attr.name, "index": index, "values": values})
         if attr.type not in _ATTRS:
             continue
         kind, getter, field = _ATTRS[attr.type]
@@ -90,7 +107,7 @@ def default_tiling(spec: OpSpec, style: str) -> TilingText:
         cast, end = ("static_cast<int64_t>(", ")") if attr.type == "bool" else ("", "")
         row = {"name": attr.name, "type": kind, "getter": getter, "index": index}
         attrs.append({**row, "cast": cast, "end": end})
-    values = {
+    context = {
         "spec": spec,
         "style": style,
         "struct": struct,
@@ -99,12 +116,18 @@ def default_tiling(spec: OpSpec, style: str) -> TilingText:
         "fields": fields,
         "tensors": _tensors(spec),
         "attrs": attrs,
+        "lists": lists,
+        "choices": choices,
+        "list_room": MAX_LIST,
     }
     return TilingText(
-        includes=("<algorithm>", '"tiling/platform/platform_ascendc.h"'),
-        functions=environment("op_host").get_template("default_tiling.cpp.jinja").render(values),
+        includes=(
+            *("<algorithm>", *(["<string>"] if choices else [])),
+            '"tiling/platform/platform_ascendc.h"',
+        ),
+        functions=environment("op_host").get_template("default_tiling.cpp.jinja").render(context),
         tiling_func_name="TilingFunc",
-        header_text=environment("op_host").get_template("default_tiling.h.jinja").render(values),
+        header_text=environment("op_host").get_template("default_tiling.h.jinja").render(context),
     )
 
 

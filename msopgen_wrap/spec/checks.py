@@ -18,12 +18,17 @@ from msopgen_wrap.spec.model import (
     Code,
     OpSpec,
     ParamKind,
-    ShapeBroadcast,
     ShapeLike,
     TensorParam,
 )
 from msopgen_wrap.spec.names import check_aclnn_names
-from msopgen_wrap.spec.shapes import plain_rules, rule_attrs, rule_choices, rule_tensors
+from msopgen_wrap.spec.shapes import (
+    needed_tensors,
+    queried_tensors,
+    rule_attrs,
+    rule_choices,
+    rule_tensors,
+)
 
 DEFAULT_SOC = ("ascend910b", "ascend910_93")
 # What people say for a SoC family; the names themselves are in the platform table.
@@ -215,15 +220,24 @@ def check_rule_attrs(spec: OpSpec, findings: Findings) -> None:
         rule = output.shape
         if rule is None:
             continue
-        plain = [r for r in plain_rules(rule) if not isinstance(r, ShapeBroadcast)]
-        needed = [n for r in plain for n in rule_tensors(r) if n in optional]
+        needed = [n for n in needed_tensors(rule) if n in optional]
         if needed:
             findings.error(
                 "OPG033",
                 f"shape of output '{output.name}' needs the optional input '{needed[0]}'",
                 output.location,
                 why="it has no shape when that input is absent",
-                fix="use broadcast(...), which skips absent inputs, or another input",
+                fix="use broadcast(...), which skips absent inputs, another input, or "
+                f"'{needed[0]}[0] if {needed[0]} is not None else 1'",
+            )
+        always = [n for n in queried_tensors(rule) if n not in optional]
+        if always:
+            findings.error(
+                "OPG033",
+                f"shape of output '{output.name}' tests whether '{always[0]}' is given",
+                output.location,
+                why="it is given in every call",
+                fix="drop the condition, or make the input optional",
             )
         for test in rule_choices(rule):
             allowed = spec.attr(test.name).allowed

@@ -98,7 +98,19 @@ class DimScaled:
     up: bool = False
 
 
-DimExpr = DimConst | DimAttr | DimOf | DimRank | DimNumel | DimBinary | DimScaled
+@dataclass(frozen=True)
+class DimGiven:
+    """A dimension where an optional input is given, another where it is absent.
+
+    Text ``x[1] if x is not None else 1``.
+    """
+
+    tensor: str
+    given: DimExpr
+    absent: DimExpr
+
+
+DimExpr = DimConst | DimAttr | DimOf | DimRank | DimNumel | DimBinary | DimScaled | DimGiven
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from msopgen_wrap.spec.model import (
     DimBinary,
     DimConst,
     DimExpr,
+    DimGiven,
     DimNumel,
     DimOf,
     DimRank,
@@ -35,7 +36,7 @@ from msopgen_wrap.spec.model import (
 )
 from msopgen_wrap.spec.shapes import MAX_RANK
 
-MAX_TEXT = 400
+MAX_TEXT = 1000
 MAX_DIM = 2**31 - 1
 
 FORMS = (
@@ -358,7 +359,30 @@ class _Parser:
             return DimBinary(op, self.dim(node.left), self.dim(node.right))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             return self.call(node, node.func.id)
+        if isinstance(node, ast.IfExp):
+            return self.given(node)
         raise self.refuse("OPG030", "this is not a dimension", node)
+
+    def given(self, node: ast.IfExp) -> DimExpr:
+        """Read ``x[1] if x is not None else 1``, or its two sides in the other order."""
+        test = node.test
+        if (
+            not isinstance(test, ast.Compare)
+            or not isinstance(test.ops[0], (ast.Is, ast.IsNot))
+            or len(test.ops) != 1
+            or not isinstance(test.comparators[0], ast.Constant)
+            or test.comparators[0].value is not None
+        ):
+            raise self.refuse(
+                "OPG030",
+                "this is not a condition of a dimension",
+                test,
+                why="it tests whether an optional input is given",
+                fix="write x is not None",
+            )
+        sides = (self.dim(node.body), self.dim(node.orelse))
+        given, absent = sides if isinstance(test.ops[0], ast.IsNot) else sides[::-1]
+        return DimGiven(self.tensor(test.left), given, absent)
 
     def literal(self, node: ast.expr) -> DimExpr:
         if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):

@@ -17,6 +17,7 @@ from msopgen_wrap.spec.model import (
     DimBinary,
     DimConst,
     DimExpr,
+    DimGiven,
     DimNumel,
     DimOf,
     DimRank,
@@ -92,14 +93,14 @@ def evaluate(
     names = rule_tensors(rule)
     lists = [n for n in names if is_shape_list(shapes.get(n))]
     if not lists:
-        return _evaluate_one(rule, {n: _given(n, shapes, rule) for n in names}, values)
+        return _evaluate_one(rule, {n: _tuple(shapes.get(n)) for n in names}, values)
     count = {len(shapes[n]) for n in lists}
     if len(count) != 1:
         lengths = ", ".join(f"{n} has {len(shapes[n])}" for n in lists)
         raise ShapeError(f"tensor lists differ in length: {lengths}")
     results = []
     for i in range(count.pop()):
-        row = {n: shapes[n][i] if n in lists else _given(n, shapes, rule) for n in names}
+        row = {n: shapes[n][i] if n in lists else shapes.get(n) for n in names}
         results.append(_evaluate_one(rule, {n: _tuple(s) for n, s in row.items()}, values))
     return results
 
@@ -121,13 +122,6 @@ def tensor_shapes(shape: Any) -> list[Any]:
     if shape is None:
         return []
     return list(shape) if is_shape_list(shape) else [shape]
-
-
-def _given(name: str, shapes: Mapping[str, Any], rule: PlainRule) -> Shape | None:
-    shape = shapes.get(name)
-    if shape is None and not isinstance(rule, ShapeBroadcast):
-        raise ShapeError(f"the shape rule needs input '{name}', which is absent")
-    return _tuple(shape)
 
 
 def _tuple(shape: Any) -> Shape | None:
@@ -228,6 +222,9 @@ def evaluate_dim(
         return total
     if isinstance(expr, DimScaled):
         return _scaled(evaluate_dim(expr.dim, shapes, attrs), expr, attrs)
+    if isinstance(expr, DimGiven):
+        chosen = expr.absent if shapes.get(expr.tensor) is None else expr.given
+        return evaluate_dim(chosen, shapes, attrs)
     left = evaluate_dim(expr.left, shapes, attrs)
     right = evaluate_dim(expr.right, shapes, attrs)
     if expr.op in ("//", "%") and right == 0:
@@ -302,7 +299,47 @@ def _dim_tensors(expr: DimExpr) -> list[str]:
         return _dim_tensors(expr.left) + _dim_tensors(expr.right)
     if isinstance(expr, DimScaled):
         return _dim_tensors(expr.dim)
+    if isinstance(expr, DimGiven):
+        return [expr.tensor, *_dim_tensors(expr.given), *_dim_tensors(expr.absent)]
     return [expr.tensor] if isinstance(expr, (DimOf, DimRank, DimNumel)) else []
+
+
+def needed_tensors(rule: ShapeRule) -> tuple[str, ...]:
+    """Return the inputs without which a rule gives no shape, in order, each once."""
+    if isinstance(rule, ShapeChoice):
+        return tuple(dict.fromkeys(n for r in plain_rules(rule) for n in needed_tensors(r)))
+    if isinstance(rule, ShapeBroadcast):
+        return ()
+    if not isinstance(rule, ShapeList):
+        return rule_tensors(rule)
+    names: list[str] = []
+    for item in rule.items:
+        names += [item.tensor] if isinstance(item, DimSlice) else _dim_needs(item)
+    return tuple(dict.fromkeys(names))
+
+
+def _dim_needs(expr: DimExpr) -> list[str]:
+    if isinstance(expr, DimGiven):
+        given = [n for n in _dim_needs(expr.given) if n != expr.tensor]
+        return given + _dim_needs(expr.absent)
+    if isinstance(expr, DimBinary):
+        return _dim_needs(expr.left) + _dim_needs(expr.right)
+    return _dim_needs(expr.dim) if isinstance(expr, DimScaled) else _dim_tensors(expr)
+
+
+def queried_tensors(rule: ShapeRule) -> tuple[str, ...]:
+    """Return the inputs whose presence decides a dimension of a rule, in order, each once."""
+    lists = [r for r in plain_rules(rule) if isinstance(r, ShapeList)]
+    items = [i for r in lists for i in r.items if not isinstance(i, DimSlice)]
+    return tuple(dict.fromkeys(n for item in items for n in _dim_tests(item)))
+
+
+def _dim_tests(expr: DimExpr) -> list[str]:
+    if isinstance(expr, DimGiven):
+        return [expr.tensor, *_dim_tests(expr.given), *_dim_tests(expr.absent)]
+    if isinstance(expr, DimBinary):
+        return _dim_tests(expr.left) + _dim_tests(expr.right)
+    return _dim_tests(expr.dim) if isinstance(expr, DimScaled) else []
 
 
 def rule_attrs(rule: ShapeRule) -> tuple[str, ...]:
@@ -329,6 +366,8 @@ def _dim_attrs(expr: DimExpr) -> list[str]:
         return _dim_attrs(expr.left) + _dim_attrs(expr.right)
     if isinstance(expr, DimScaled):
         return [*_dim_attrs(expr.dim), expr.factor.name]
+    if isinstance(expr, DimGiven):
+        return _dim_attrs(expr.given) + _dim_attrs(expr.absent)
     return [expr.name] if isinstance(expr, DimAttr) else []
 
 
@@ -385,13 +424,17 @@ def format_dim(expr: DimExpr) -> str:
         return f"numel({expr.tensor})"
     if isinstance(expr, DimScaled):
         dim = format_dim(expr.dim)
-        dim = f"({dim})" if isinstance(expr.dim, DimBinary) else dim
+        dim = f"({dim})" if isinstance(expr.dim, (DimBinary, DimGiven)) else dim
         return f"{'ceil' if expr.up else 'floor'}({dim} * {format_dim(expr.factor)})"
+    if isinstance(expr, DimGiven):
+        given, absent = format_dim(expr.given), format_dim(expr.absent)
+        given = f"({given})" if isinstance(expr.given, DimGiven) else given
+        return f"{given} if {expr.tensor} is not None else {absent}"
     if expr.op in ("min", "max"):
         return f"{expr.op}({format_dim(expr.left)}, {format_dim(expr.right)})"
     left, right = (
         f"({format_dim(e)})"
-        if isinstance(e, DimBinary) and e.op not in ("min", "max")
+        if isinstance(e, DimGiven) or (isinstance(e, DimBinary) and e.op not in ("min", "max"))
         else format_dim(e)
         for e in (expr.left, expr.right)
     )

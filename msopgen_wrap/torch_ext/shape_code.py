@@ -11,6 +11,7 @@ from msopgen_wrap.spec.model import (
     DimBinary,
     DimConst,
     DimExpr,
+    DimGiven,
     DimNumel,
     DimOf,
     DimRank,
@@ -112,6 +113,9 @@ class CppShapes(_ShapeCode):
             if dim.factor.index is not None:
                 factor = f"Factor({factor}, {dim.factor.index})"
             return f"{function}({self.dim(dim.dim)}, {factor})"
+        if isinstance(dim, DimGiven):
+            given, absent = self.dim(dim.given), self.dim(dim.absent)
+            return f"({dim.tensor}.has_value() ? {given} : int64_t{{{absent}}})"
         left, right = self.dim(dim.left), self.dim(dim.right)
         if dim.op in ("min", "max"):
             return f"std::{dim.op}<int64_t>({left}, {right})"
@@ -188,6 +192,9 @@ class PythonShapes(_ShapeCode):
         if isinstance(dim, DimScaled):
             index = "" if dim.factor.index is None else f"[{dim.factor.index}]"
             return f"_checks.scaled({self.dim(dim.dim)}, {dim.factor.name}{index}, up={dim.up})"
+        if isinstance(dim, DimGiven):
+            given, absent = self.dim(dim.given), self.dim(dim.absent)
+            return f"({given} if {dim.tensor} is not None else {absent})"
         assert isinstance(dim, DimBinary)
         left, right = self.dim(dim.left), self.dim(dim.right)
         if dim.op in ("min", "max"):

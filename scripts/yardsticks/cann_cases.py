@@ -115,6 +115,28 @@ def shortened(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
     return small
 
 
+def proportioned(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
+    """Return a copy of a case in which the smallest leading axis and its multiples are shorter.
+
+    Indices that go to the end of such an axis go on doing so.
+    """
+    leading = sorted(s[0] for s in _shapes(case.input_shapes) if s[0] > KEPT)
+    small = copy.copy(case)
+    small.attrs = dict(case.attrs or {})
+    for factor in (1 << power for power in range(24 if leading else 0)):
+        base = max(3, leading[0] // factor)
+        replaced = {n: n // leading[0] * base for n in leading if n % leading[0] == 0}
+
+        def shorter(n: int, replaced: dict[int, int] = replaced) -> int:
+            return replaced.get(n, n)
+
+        small.input_shapes = _mapped(case.input_shapes, shorter)
+        small.value_ranges = _smaller_values(case.value_ranges, case.dtypes, set(replaced), shorter)
+        if elements(small.input_shapes) <= most:
+            break
+    return small
+
+
 def thinned(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
     """Return a copy of a case in which the second axes of its inputs, and equal attrs, are shorter.
 
@@ -145,6 +167,6 @@ def _shapes(value: Any) -> Iterator[list[int]]:
 def variants(case: Any) -> Iterator[Any]:
     """Yield smaller forms of a case, the one that keeps most relations last."""
     yield divided(case)
-    for small in (shortened(case), thinned(case, 8 * ELEMENTS_AT_MOST)):
+    for small in (shortened(case), thinned(case, 8 * ELEMENTS_AT_MOST), proportioned(case)):
         if elements(small.input_shapes) <= 16 * ELEMENTS_AT_MOST:
             yield small

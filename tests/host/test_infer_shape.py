@@ -14,6 +14,7 @@ from msopgen_wrap.spec.model import (
     DimAttr,
     DimBinary,
     DimConst,
+    DimGiven,
     DimNumel,
     DimOf,
     DimRank,
@@ -68,6 +69,21 @@ SPECS = [
     spec("RuleLike", [X], [out(ShapeLike("x"))]),
     spec("RuleBroadcast", [X, Y], [out(ShapeBroadcast(("x", "y")))]),
     spec("RuleBroadcastOptional", [X, OPTIONAL_Y], [out(ShapeBroadcast(("x", "y")))]),
+    spec(
+        "RuleGiven",
+        [X, OPTIONAL_Y],
+        [
+            out(
+                ShapeList(
+                    (
+                        DimGiven("y", DimOf("y", -1), DimConst(5)),
+                        DimBinary("//", DimNumel("x"), DimGiven("y", DimOf("y", 0), DimAttr("n"))),
+                    )
+                )
+            )
+        ],
+        [N],
+    ),
     spec("RuleScalar", [X], [out(ShapeList(()))]),
     spec("RuleSlice", [X], [out(ShapeList((DimSlice("x", None, -1), DimAttr("n"))))], [N]),
     spec("RuleMiddle", [X], [out(ShapeList((DimSlice("x", 1, 3), DimOf("x", 0))))]),
@@ -173,6 +189,9 @@ CASES = [
     ("RuleBroadcast", [(2, 3), (4, 3)], {}),
     ("RuleBroadcastOptional", [(2, 3), None], {}),
     ("RuleBroadcastOptional", [(2, 3), (3,)], {}),
+    ("RuleGiven", [(2, 6), (3, 4)], {}),
+    ("RuleGiven", [(2, 6), None], {}),
+    ("RuleGiven", [(2, 6), None], {"n": 0}),
     ("RuleScalar", [(2, 3)], {}),
     ("RuleSlice", [(2, 3, 5)], {"n": 9}),
     ("RuleSlice", [(2,)], {}),

@@ -148,6 +148,7 @@ BAD = [
     ("OPG033", swap("broadcast(x, y)", '"[x[@@9]]"')),
     ("OPG033", swap("broadcast(x, y)", "broadcast(@@alpha, x)")),
     ("OPG033", swap("y: x", "y: {dtype: x, optional: true}").replace("z: broad", "@@z: like y #")),
+    ("OPG033", swap("z: broadcast(x, y)", '@@z: "[x[0] if y is not None else 1]"')),
     ("OPG033", swap("y: x", "y: {dtype: x, list: true}").replace("broad", "@@broad")),
     # version
     ("OPG034", "version: @@2\n" + GOOD),

@@ -33,6 +33,8 @@ from msopgen_wrap.spec.shapes import (
     broadcast_shapes,
     evaluate,
     format_shape,
+    needed_tensors,
+    queried_tensors,
     rule_attrs,
     rule_tensors,
 )
@@ -183,6 +185,16 @@ def test_absent_optional_inputs_are_skipped_only_by_broadcast() -> None:
         evaluate(parse("like y"), {"y": None})
 
 
+@pytest.mark.parametrize("text", ["[{} if y is not None else n]", "[n if y is None else {}]"])
+def test_a_dimension_may_ask_whether_an_input_is_given(text: str) -> None:
+    rule = parse(text.format("x[0] // y[1]"))
+    assert evaluate(rule, {"x": (12,), "y": (5, 4)}, {"n": 7}) == (3,)
+    assert evaluate(rule, {"x": (12,), "y": None}, {"n": 7}) == (7,)
+    assert format_shape(rule) == "[x[0] // y[1] if y is not None else n]"
+    assert (rule_tensors(rule), rule_attrs(rule)) == (("y", "x"), ("n",))
+    assert (needed_tensors(rule), queried_tensors(rule)) == (("x",), ("y",))
+
+
 @pytest.mark.parametrize("rows", [[(2, 3), (4,)], ((2, 3), (4,))])
 def test_rules_over_lists_give_lists(rows: Any) -> None:
     assert evaluate(parse("like xs"), {"xs": rows}) == [(2, 3), (4,)]
@@ -226,6 +238,8 @@ def test_references_of_rules_with_conditions() -> None:
         ("x if keep and keep else y", "OPG030"),
         ("like [] if keep else y", "OPG033"),
         ("[n if keep else 1]", "OPG030"),
+        ("[1 if y is n else 2]", "OPG030"),
+        ("[1 if n is None else 2]", "OPG033"),
         ("[floor(x[0])]", "OPG030"),
         ("[floor(x[0] * n)]", "OPG033"),
         ("[floor(x[0] * factors)]", "OPG033"),
@@ -248,7 +262,7 @@ DIM = st.recursive(
     lambda inner: st.builds(
         lambda a, op, b: f"{op}({a}, {b})" if op in ("min", "max") else f"({a}) {op} ({b})",
         inner,
-        st.sampled_from(["+", "-", "*", "//", "%", "min", "max"]),
+        st.sampled_from(["+", "-", "*", "//", "%", "min", "max", "if y is not None else"]),
         inner,
     ),
     max_leaves=6,

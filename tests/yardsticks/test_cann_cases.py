@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 from yardsticks.cann_bench import cases_in, counted, paired, spec_of_task
-from yardsticks.cann_cases import ELEMENTS_AT_MOST, divided, elements, shortened, thinned, variants
+from yardsticks.cann_cases import (
+    ELEMENTS_AT_MOST,
+    divided,
+    elements,
+    proportioned,
+    shortened,
+    thinned,
+    variants,
+)
 
 
 @dataclass
@@ -66,6 +74,21 @@ def test_second_axes_alone_keep_later_ones_related():
     assert 16 * elements(small.input_shapes) <= elements(case.input_shapes)
     # the leading axes do not get it small enough
     assert [v.input_shapes for v in variants(case)][1:] == [small.input_shapes]
+
+
+def test_multiples_of_the_smallest_leading_axis_stay_such():
+    case = Case(
+        [[4036, 1021], [4036], [1009, 1021], None, [16, 1021], [1009, 4]],
+        ["float16", "int32", "float16", "float16", "float16", "float16"],
+        value_ranges=[[-1, 1], [0, 4035], [-1, 1], None, [-1, 1], [0, 1]],
+    )
+    small = proportioned(case)
+    rows = small.input_shapes[2][0]
+    assert small.input_shapes[:2] == [[4 * rows, 1021], [4 * rows]]
+    assert small.input_shapes[3:] == [None, [16, 1021], [rows, 4]]
+    assert small.value_ranges[1] == [0, 4 * rows - 1]
+    assert elements(small.input_shapes) <= ELEMENTS_AT_MOST
+    assert proportioned(Case([[8, 9]])).input_shapes == [[8, 9]]
 
 
 def test_a_second_axis_that_a_later_one_equals_is_kept():

@@ -1,0 +1,387 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// ROIAlign: averages of bilinear samples in the bins of boxes. Handwritten: boxes decide which
+// elements are read.
+//
+//   y[box, c, i, j] = mean over the samples of bin (i, j) of x[image of the box, c] between
+//   elements
+//
+// The weights of a sample are products of one along the height and one along the width, so that the
+// rows that samples of a row of bins touch are weighted and added first, whole rows of many
+// channels in one copy. Then Gather takes from the sums of rows what the samples touch along the
+// width. Offsets and weights along the width are made by the scalar unit, once for a box where UB
+// holds them. A sample that lies outside the image reads a zero behind the row.
+//
+// Tiling data (opgen's default for handwritten kernels): shapes and attrs.
+#include "kernel_operator.h"
+#include "opgen/convert.h"
+#include "opgen/project.h"
+#include "opgen/tile.h"
+
+#if OPGEN_PLAIN_TILING
+#include "roi_align_tiling.h"
+#endif
+
+namespace roi_align_kernel {
+using namespace AscendC;
+
+// Where a sample lies along an axis.
+struct Sample {
+    bool inside = false;
+    uint32_t low = 0;
+    uint32_t high = 0;
+    float rest = 0.0f;  // the weight of the element `high`
+};
+
+// The samples of a box along an axis.
+struct Axis {
+    int64_t size = 0;  // of the image
+    int64_t bins = 0;
+    float begin = 0.0f;
+    float bin = 0.0f;     // length of a bin
+    int64_t samples = 0;  // of a bin
+
+    // Spread samples over a range: `wanted` in each bin, or one for each element where that is 0.
+    __aicore__ inline void Spread(float from, float length, int64_t wanted, int64_t most) {
+        begin = from;
+        bin = length / static_cast<float>(bins);
+        if (wanted > 0) {
+            samples = wanted < most ? wanted : most;
+        } else if (bin > 0.0f) {
+            samples = most;
+            if (bin < static_cast<float>(most)) {
+                samples = static_cast<int64_t>(bin);
+                samples += static_cast<float>(samples) < bin ? 1 : 0;
+            }
+        } else {
+            samples = 0;  // of NaN as well
+        }
+    }
+    __aicore__ inline Sample At(int64_t place, int64_t sample) const {
+        Sample found;
+        // rounded step by step as PyTorch does, so that small sums lose what they lose there
+        const float start = begin + static_cast<float>(place) * bin;
+        const float apart = bin / static_cast<float>(samples);
+        float at = start + (static_cast<float>(sample) + 0.5f) * apart;
+        found.inside = at >= -1.0f && at <= static_cast<float>(size);
+        if (found.inside) {
+            const float last = static_cast<float>(size - 1);
+            at = at > 0.0f ? at : 0.0f;
+            at = at < last ? at : last;
+            found.low = static_cast<uint32_t>(at);
+            found.high = found.low + 1 < size ? found.low + 1 : found.low;
+            found.rest = at - static_cast<float>(found.low);
+        }
+        return found;
+    }
+};
+
+template <typename T>
+class Kernel {
+ public:
+    __aicore__ inline Kernel() {}
+
+    template <typename Tiling>
+    __aicore__ inline void Init(GM_ADDR x, GM_ADDR boxes, GM_ADDR y, const Tiling& tiling,
+                                TPipe* pipe) {
+        images = tiling.xShape[0];
+        channels = static_cast<uint64_t>(tiling.xShape[1]);
+        height.size = tiling.xShape[2];
+        width.size = tiling.xShape[3];
+        height.bins = tiling.outputHeight;
+        width.bins = tiling.outputWidth;
+        wanted = tiling.sampling_ratio;
+        scale = tiling.spatial_scale;
+        aligned = tiling.aligned != 0;
+        xGm.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(x));
+        boxesGm.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(boxes));
+        yGm.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(y));
+        if (width.size > kMostWidth) {
+            AscendC::printf("roi_align: rows have %lld elements, at most %lld fit UB\n", width.size,
+                            kMostWidth);
+            AscendC::Trap();
+            return;
+        }
+        const uint64_t boxCount = static_cast<uint64_t>(tiling.boxesShape[0]);
+        if (channels == 0 || boxCount == 0 || height.bins < 1 || width.bins < 1) {
+            return;  // the share stays empty
+        }
+        rowPitch = Pitch(static_cast<uint32_t>(width.size) + 1);
+        const uint64_t bins = static_cast<uint64_t>(width.bins);
+        binPitch = Pitch(static_cast<uint32_t>(bins < kBins ? bins : kBins));
+        const uint32_t widest = rowPitch > binPitch ? rowPitch : binPitch;
+        group = kTile / widest;
+        group = channels < group ? static_cast<uint32_t>(channels) : group;
+        groups = (channels + group - 1) / group;
+        parts = (bins + kBins - 1) / kBins;
+        share.Init(boxCount * groups * parts);
+        pipe->InitBuffer(boxQueue, 1, kBoxBytes);
+        pipe->InitBuffer(rowQueue, 2, opgen::Bytes<T>(kTile));
+        pipe->InitBuffer(resultQueue, 1, opgen::Bytes<T>(kTile));
+        pipe->InitBuffer(boxBuf, kBoxBytes);
+        pipe->InitBuffer(rowBuf, opgen::Bytes<float>(kTile));
+        pipe->InitBuffer(sumBuf, opgen::Bytes<float>(kTile));
+        pipe->InitBuffer(resultBuf, opgen::Bytes<float>(kTile));
+        pipe->InitBuffer(lowBuf, opgen::Bytes<uint32_t>(kSamples));
+        pipe->InitBuffer(highBuf, opgen::Bytes<uint32_t>(kSamples));
+        pipe->InitBuffer(lowWeightBuf, opgen::Bytes<float>(kSamples));
+        pipe->InitBuffer(highWeightBuf, opgen::Bytes<float>(kSamples));
+        pipe->InitBuffer(lowValueBuf, opgen::Bytes<float>(kSamples));
+        pipe->InitBuffer(highValueBuf, opgen::Bytes<float>(kSamples));
+        rows = rowBuf.Get<float>();
+        sums = sumBuf.Get<float>();
+        results = resultBuf.Get<float>();
+    }
+
+    __aicore__ inline void Process() {
+        for (uint64_t item = share.first; item < share.last; ++item) {
+            const uint64_t box = item / (groups * parts);
+            firstChannel = item / parts % groups * group;
+            firstBin = static_cast<int64_t>(item % parts * kBins);
+            const uint64_t left = channels - firstChannel;
+            count = static_cast<uint32_t>(left < group ? left : group);
+            const int64_t some = width.bins - firstBin;
+            bins = static_cast<uint32_t>(some < static_cast<int64_t>(kBins) ? some : kBins);
+            binPitch = Pitch(bins);
+            filled = -1;
+            const bool known = ReadBox(box);
+            for (int64_t row = 0; row < height.bins; ++row) {
+                Duplicate(results, 0.0f, count * binPitch);
+                PipeBarrier<PIPE_V>();
+                if (known && height.samples > 0 && width.samples > 0) {
+                    AddRows(row);
+                    AddSamples();
+                    const float all = static_cast<float>(height.samples * width.samples);
+                    Muls(results, results, 1.0f / all, count * binPitch);
+                    PipeBarrier<PIPE_V>();
+                }
+                Store(box, row);
+            }
+        }
+    }
+
+ private:
+    // Spread the samples of a box; whether its image exists.
+    __aicore__ inline bool ReadBox(uint64_t box) {
+        LocalTensor<T> tile = boxQueue.template AllocTensor<T>();
+        opgen::LoadRange(tile, boxesGm[box * kBoxNumbers], kBoxNumbers);
+        boxQueue.EnQue(tile);
+        tile = boxQueue.template DeQue<T>();
+        const LocalTensor<float> numbers = boxBuf.Get<float>();
+        opgen::Order<HardEvent::S_V>();
+        ToFloat(numbers, tile, kBoxNumbers);
+        boxQueue.FreeTensor(tile);
+        opgen::Order<HardEvent::V_S>();
+        const float number = numbers.GetValue(0);
+        const float shift = aligned ? 0.5f : 0.0f;
+        const float left = numbers.GetValue(1) * scale - shift;
+        const float top = numbers.GetValue(2) * scale - shift;
+        const float right = numbers.GetValue(3) * scale - shift;
+        const float bottom = numbers.GetValue(4) * scale - shift;
+        width.Spread(left, Length(right - left), wanted, kMostSamples);
+        height.Spread(top, Length(bottom - top), wanted, kMostSamples);
+        const bool known = number > -1.0f && number < static_cast<float>(images);
+        image = known ? static_cast<uint64_t>(number > 0.0f ? number : 0.0f) : 0;
+        return known;
+    }
+
+    // At least 1 where boxes are not aligned; NaN stays.
+    __aicore__ inline float Length(float length) const {
+        return !aligned && length < 1.0f ? 1.0f : length;
+    }
+
+    // sums = the rows that samples of a row of bins touch, weighted
+    __aicore__ inline void AddRows(int64_t bin) {
+        Duplicate(sums, 0.0f, count * rowPitch);
+        PipeBarrier<PIPE_V>();
+        for (int64_t i = 0; i < height.samples; ++i) {
+            const Sample sample = height.At(bin, i);
+            if (sample.inside) {
+                AddRow(sample.low, 1.0f - sample.rest);
+                AddRow(sample.high, sample.rest);
+            }
+        }
+    }
+
+    // Add a row of each channel of the group, times a weight.
+    __aicore__ inline void AddRow(uint32_t row, float weight) {
+        const uint64_t size = static_cast<uint64_t>(width.size);
+        const uint64_t plane = static_cast<uint64_t>(height.size) * size;
+        LocalTensor<T> tile = rowQueue.template AllocTensor<T>();
+        const DataCopyExtParams blocks{static_cast<uint16_t>(count),
+                                       opgen::Bytes<T>(static_cast<uint32_t>(size)),
+                                       static_cast<uint32_t>((plane - size) * sizeof(T)), 0, 0};
+        const DataCopyPadExtParams<T> zeros{
+            true, 0, static_cast<uint8_t>(rowPitch - static_cast<uint32_t>(size)),
+            static_cast<T>(0)};
+        DataCopyPad(tile, xGm[(image * channels + firstChannel) * plane + row * size], blocks,
+                    zeros);
+        rowQueue.EnQue(tile);
+        tile = rowQueue.template DeQue<T>();
+        ToFloat(rows, tile, count * rowPitch);
+        rowQueue.FreeTensor(tile);
+        Muls(rows, rows, weight, count * rowPitch);
+        PipeBarrier<PIPE_V>();
+        Add(sums, sums, rows, count * rowPitch);
+        PipeBarrier<PIPE_V>();
+    }
+
+    // results = what the samples along the width take of the sums of rows
+    __aicore__ inline void AddSamples() {
+        const int64_t most = kSamples / binPitch;  // samples of all bins that UB holds
+        for (int64_t first = 0; first < width.samples; first += most) {
+            const int64_t left = width.samples - first;
+            const uint32_t some = static_cast<uint32_t>(left < most ? left : most);
+            if (filled != first) {
+                FillSamples(first, some);
+                filled = first;
+            }
+            for (uint32_t channel = 0; channel < count; ++channel) {
+                AddChannel(channel, some);
+            }
+        }
+    }
+
+    __aicore__ inline void AddChannel(uint32_t channel, uint32_t some) {
+        const LocalTensor<float> low = lowValueBuf.Get<float>();
+        const LocalTensor<float> high = highValueBuf.Get<float>();
+        const LocalTensor<float> row = sums[channel * rowPitch];
+        const uint32_t all = some * binPitch;
+        Gather(low, row, lowBuf.Get<uint32_t>(), 0U, all);
+        Gather(high, row, highBuf.Get<uint32_t>(), 0U, all);
+        PipeBarrier<PIPE_V>();
+        Mul(low, low, lowWeightBuf.Get<float>(), all);
+        Mul(high, high, highWeightBuf.Get<float>(), all);
+        PipeBarrier<PIPE_V>();
+        Add(low, low, high, all);
+        PipeBarrier<PIPE_V>();
+        const LocalTensor<float> result = results[channel * binPitch];
+        for (uint32_t i = 0; i < some; ++i) {
+            Add(result, result, low[i * binPitch], binPitch);
+            PipeBarrier<PIPE_V>();
+        }
+    }
+
+    // Offsets and weights of some samples of all bins along the width, the bins of a sample
+    // together.
+    __aicore__ inline void FillSamples(int64_t first, uint32_t some) {
+        const LocalTensor<uint32_t> low = lowBuf.Get<uint32_t>();
+        const LocalTensor<uint32_t> high = highBuf.Get<uint32_t>();
+        const LocalTensor<float> lowWeights = lowWeightBuf.Get<float>();
+        const LocalTensor<float> highWeights = highWeightBuf.Get<float>();
+        const uint32_t zero = static_cast<uint32_t>(width.size);  // the place of a zero
+        opgen::Order<HardEvent::V_S>();
+        for (uint32_t i = 0; i < some; ++i) {
+            for (uint32_t j = 0; j < binPitch; ++j) {
+                Sample sample;
+                if (j < bins) {
+                    sample = width.At(firstBin + j, first + i);
+                }
+                const uint32_t at = i * binPitch + j;
+                low.SetValue(at, opgen::Bytes<float>(sample.inside ? sample.low : zero));
+                high.SetValue(at, opgen::Bytes<float>(sample.inside ? sample.high : zero));
+                lowWeights.SetValue(at, 1.0f - sample.rest);
+                highWeights.SetValue(at, sample.rest);
+            }
+        }
+        opgen::Order<HardEvent::S_V>();
+    }
+
+    template <typename E>
+    __aicore__ inline void ToFloat(const LocalTensor<float>& values, const LocalTensor<E>& tile,
+                                   uint32_t length) {
+        if constexpr (opgen::Same<E, float>::value) {
+            Muls(values, tile, 1.0f, length);
+        } else {
+            Cast(values, tile, RoundMode::CAST_NONE, length);
+        }
+        PipeBarrier<PIPE_V>();
+    }
+
+    // Store a row of bins of each channel of the group.
+    __aicore__ inline void Store(uint64_t box, int64_t row) {
+        LocalTensor<T> tile = resultQueue.template AllocTensor<T>();
+        if constexpr (opgen::Same<T, float>::value) {
+            Muls(tile, results, 1.0f, count * binPitch);
+        } else {
+            Cast(tile, results, RoundMode::CAST_RINT, count * binPitch);
+        }
+        PipeBarrier<PIPE_V>();
+        resultQueue.EnQue(tile);
+        tile = resultQueue.template DeQue<T>();
+        const uint64_t length = static_cast<uint64_t>(width.bins);
+        const uint64_t plane = static_cast<uint64_t>(height.bins) * length;
+        const uint64_t at = (box * channels + firstChannel) * plane +
+                            static_cast<uint64_t>(row) * length + static_cast<uint64_t>(firstBin);
+        const DataCopyExtParams blocks{static_cast<uint16_t>(count), opgen::Bytes<T>(bins), 0,
+                                       static_cast<uint32_t>((plane - bins) * sizeof(T)), 0};
+        DataCopyPad(yGm[at], tile, blocks);
+        resultQueue.FreeTensor(tile);
+    }
+
+    // Elements rounded up to whole blocks.
+    __aicore__ static inline uint32_t Pitch(uint32_t length) {
+        return opgen::AlignBlock(opgen::Bytes<T>(length)) / static_cast<uint32_t>(sizeof(T));
+    }
+
+    static constexpr uint32_t kTile = 4096;      // elements of a tile
+    static constexpr int64_t kMostWidth = 4080;  // of the image: a tile holds a row and a zero
+    static constexpr uint32_t kBins = 256;       // along the width, of a tile
+    static constexpr uint32_t kSamples = 2048;   // samples along the width that UB holds
+    static constexpr int64_t kMostSamples = 64;  // of a bin, along an axis
+    static constexpr uint32_t kBoxNumbers = 5;   // image, left, top, right, bottom
+    static constexpr uint32_t kBoxBytes = 32;
+
+    TQue<TPosition::VECIN, 1> boxQueue;
+    TQue<TPosition::VECIN, 1> rowQueue;
+    TQue<TPosition::VECOUT, 1> resultQueue;
+    TBuf<TPosition::VECCALC> boxBuf;
+    TBuf<TPosition::VECCALC> rowBuf;
+    TBuf<TPosition::VECCALC> sumBuf;
+    TBuf<TPosition::VECCALC> resultBuf;
+    TBuf<TPosition::VECCALC> lowBuf;
+    TBuf<TPosition::VECCALC> highBuf;
+    TBuf<TPosition::VECCALC> lowWeightBuf;
+    TBuf<TPosition::VECCALC> highWeightBuf;
+    TBuf<TPosition::VECCALC> lowValueBuf;
+    TBuf<TPosition::VECCALC> highValueBuf;
+    LocalTensor<float> rows;
+    LocalTensor<float> sums;
+    LocalTensor<float> results;
+    GlobalTensor<T> xGm;
+    GlobalTensor<T> boxesGm;
+    GlobalTensor<T> yGm;
+    opgen::Share share;
+    Axis height;
+    Axis width;
+    float scale = 1.0f;
+    int64_t wanted = 0;  // samples of a bin
+    bool aligned = false;
+    int64_t images = 0;
+    uint64_t image = 0;
+    uint64_t channels = 0;
+    uint64_t groups = 1;  // of channels
+    uint64_t parts = 1;   // of the bins along the width
+    uint64_t firstChannel = 0;
+    int64_t firstBin = 0;
+    int64_t filled = -1;  // the first sample whose offsets UB holds
+    uint32_t group = 1;   // channels of a group
+    uint32_t count = 0;   // channels of the item
+    uint32_t bins = 0;    // along the width, of the item
+    uint32_t rowPitch = 0;
+    uint32_t binPitch = 0;
+};
+}  // namespace roi_align_kernel
+
+extern "C" __global__ __aicore__ void roi_align(GM_ADDR x, GM_ADDR boxes, GM_ADDR y,
+                                                GM_ADDR workspace, GM_ADDR tiling) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
+#if OPGEN_PLAIN_TILING
+    REGISTER_TILING_DEFAULT(ROIAlignTilingData);
+#endif
+    GET_TILING_DATA(tilingData, tiling);
+    AscendC::TPipe pipe;
+    roi_align_kernel::Kernel<DTYPE_X> kernel;
+    kernel.Init(x, boxes, y, tilingData, &pipe);
+    kernel.Process();
+}
