@@ -15,6 +15,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.axes_of_one import is_one, sizes_of
 from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.graph.wide_products import HALVES, is_widening
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, reshape_step
 from msopgen_wrap.schedule.unit_axes import reshaped_by_ones, steps_of_ones
@@ -128,6 +129,8 @@ class ProductLowerer(Lowerer):
                 return value
             raise self.more(node)
         if isinstance(value, View) and target in _CASTS | IDENTITY:
+            if is_widening(node) and any(d in HALVES for d in self.spec.param(value.tensor).dtypes):
+                raise self.more(node)  # a pass before this one converts it
             return value
         if isinstance(value, View) and target in RESHAPES:
             reshaped = reshaped_by_ones(value, node)
