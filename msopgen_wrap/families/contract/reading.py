@@ -129,8 +129,8 @@ class ProductLowerer(Lowerer):
                 return value
             raise self.more(node)
         if isinstance(value, View) and target in _CASTS | IDENTITY:
-            if is_widening(node) and any(d in HALVES for d in self.spec.param(value.tensor).dtypes):
-                raise self.more(node)  # a pass before this one converts it
+            if self._converts(node, value):
+                raise self.more(node)  # a pass before this one does
             return value
         if isinstance(value, View) and target in RESHAPES:
             reshaped = reshaped_by_ones(value, node)
@@ -146,6 +146,14 @@ class ProductLowerer(Lowerer):
         if target in VIEW_OPS | RESHAPES or is_number:
             return self._call(node)
         raise self.more(node)
+
+    def _converts(self, node: Node, value: View) -> bool:
+        """Whether a cast of an input gives elements that the cube does not read in its place."""
+        dtypes = self.spec.param(value.tensor).dtypes
+        if is_widening(node):
+            return any(dtype in HALVES for dtype in dtypes)
+        to_floats = node.meta["val"].dtype.is_floating_point
+        return to_floats and not any("float" in dtype for dtype in dtypes)
 
     def _product_of(self, node: Node) -> _Matrices:
         if target_name(node) == "aten.mm.default":
