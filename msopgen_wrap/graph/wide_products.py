@@ -74,8 +74,14 @@ def widen(spec: OpSpec, graph: Graph, inputs: dict[str, str], trace_in: TraceIn)
     for call in sorted(calls):
         floats = {d for d in call if "float" in d}
         mixed = len(floats) > 1 or _NAMES_DTYPES.search(spec.compute.text) is not None
-        if mixed and floats & {*HALVES}:
-            wide |= _in_float32(products, trace_in(dict(zip(named, call, strict=True))))
+        if not mixed or not floats & {*HALVES}:
+            continue
+        try:
+            real = trace_in(dict(zip(named, call, strict=True)))
+        except Exception:  # PyTorch lacks a function in half precision: nothing says what rounds
+            wide |= {*products}
+            continue
+        wide |= _in_float32(products, real)
     _convert(graph, _changes(products, wide, given))
 
 
@@ -85,7 +91,7 @@ def _in_float32(products: Iterable[Node], real: Graph) -> set[Node]:
     return {n for n in products if dtypes.get(n.meta.get(_NUMBER)) == torch.float32}
 
 
-def _root(node: Node) -> Node:
+def _root(node: Any) -> Node:
     while node.target in VIEWS:
         source: Any = node.args[0]
         node = source
