@@ -1,4 +1,4 @@
-"""Places in sorted rows, histograms, distances, covariances: sums over an axis made for them.
+"""Places in sorted rows, histograms, classes, distances, covariances: comparisons and sums.
 
 A place in a sorted row is how many of its elements come before; a bin of a histogram counts the
 elements that are in it; a distance is the norm of a difference. Each is a reduction of pointwise
@@ -70,6 +70,17 @@ def _histogram(
     if density:
         found = found / found.sum() / (bins[1:] - bins[:-1])
     return found, bins.clone()
+
+
+def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
+    """Compare with the numbers of the classes, of which a size or an attr may be the count.
+
+    PyTorch's own takes the count as a plain number, and reads the tensor in a derivative.
+    """
+    if tensor.dtype != torch.int64 or (isinstance(num_classes, int) and num_classes < 1):
+        return NotImplemented
+    classes = torch.arange(num_classes, device=tensor.device)
+    return (tensor.unsqueeze(-1) == classes).to(torch.int64)
 
 
 # ---- distances -----------------------------------------------------------------------------------
@@ -194,6 +205,7 @@ def counting_functions() -> dict[Any, Callable[..., Any]]:
         torch.corrcoef: _corrcoef,
         torch.Tensor.corrcoef: _corrcoef,
         torch.nn.functional.bilinear: _bilinear,
+        torch.nn.functional.one_hot: _one_hot,
     }
 
 

@@ -138,14 +138,6 @@ def _cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
     return distances(x1, x2, p)
 
 
-def _one_hot(tensor: Any, num_classes: Any = -1) -> Any:
-    """Compare with the numbers of the classes; PyTorch's own reads the tensor in a derivative."""
-    if tensor.dtype != torch.int64 or (isinstance(num_classes, int) and num_classes < 1):
-        return NotImplemented
-    classes = torch.arange(num_classes, device=tensor.device)
-    return (tensor.unsqueeze(-1) == classes).to(torch.int64)
-
-
 def _padded(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """Repeat the elements at the edges; PyTorch's derivative of that is a call of its own."""
     if mode != "replicate" or len(pad) % 2 or len(pad) > 2 * x.dim():
@@ -307,7 +299,6 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.min: _chosen("min"),
     torch.Tensor.min: _chosen("min"),
     torch.cdist: _cdist,
-    functional.one_hot: _one_hot,
     functional.pad: _padded,
     torch.prod: _product,
     torch.Tensor.prod: _product,

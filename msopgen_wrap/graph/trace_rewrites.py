@@ -1,9 +1,9 @@
 """What stands in a trace instead of what PyTorch would record.
 
 *Composites.* ``F.pad`` in circular mode writes into views of an empty tensor;
-``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` joins axes;
-``torch.linspace`` takes a size as a plain number. No decomposition table reaches them: tracing
-takes what stands here instead.
+``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` and
+``F.local_response_norm`` join axes; ``torch.linspace`` takes a size as a plain number. No
+decomposition table reaches them: tracing takes what stands here instead.
 
 *Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only. A list of a few
 numbers (``x[[0, 2]]``) would become a tensor of indices; its elements are taken one by one.
@@ -65,11 +65,27 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     return product if bias is None else product + bias
 
 
-# Numbers of a list in brackets that are taken one by one.
+def _local_response_norm(
+    x: Any, size: Any, alpha: Any = 1e-4, beta: Any = 0.75, k: Any = 1.0
+) -> Any:
+    # PyTorch's own joins axes and takes an average over windows of padded channels
+    if x.dim() < 3 or type(size) is not int or not 1 <= size <= _MOST_LISTED:
+        return NotImplemented
+    margins = [0, 0] * (x.dim() - 2) + [size // 2, (size - 1) // 2]
+    squares = functional.pad(x * x, margins)
+    channels = [squares.narrow(1, first, x.shape[1]) for first in range(size)]
+    base = sum(channels[1:], channels[0]) / size * alpha + k
+    if isinstance(beta, torch.SymFloat):  # on which PyTorch's derivative of a power branches
+        beta = torch.full([], beta, dtype=x.dtype, device=x.device)  # type: ignore[call-overload]
+    return x / torch.pow(base, beta)
+
+
+# Numbers of a list in brackets, and channels of a sum, that are taken one by one.
 _MOST_LISTED = 16
 
 _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.linear: _linear,
+    functional.local_response_norm: _local_response_norm,
     functional.pad: _pad,
     functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
     **counting_functions(),

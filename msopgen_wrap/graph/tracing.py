@@ -56,6 +56,7 @@ from msopgen_wrap.graph.trace_inputs import (
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import fill_places, move_views_to_inputs
+from msopgen_wrap.graph.wide_products import number_products, widen
 from msopgen_wrap.spec.differentiation import traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
@@ -269,6 +270,11 @@ def _trace_at(
     if any(name in structural for name in counts):
         traced = _with_counts(spec, variant, combo, shapes, traced)
     _restore_orders(spec, variant, combo, shapes, traced)
+
+    def trace_in(dtypes: dict[str, str]) -> Graph:
+        return _trace_once(spec, variant, combo, shapes, structural, dtypes).graph
+
+    widen(spec, traced.graph, traced.inputs, trace_in)
     prove_symbols(spec, traced)
     return traced
 
@@ -346,6 +352,7 @@ def _trace_once(
     combo: int,
     shapes: dict[str, Any],
     structural: dict[str, Any],
+    own_dtypes: dict[str, str] | None = None,
 ) -> TracedGraph:
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
@@ -357,6 +364,7 @@ def _trace_once(
     given = [p for p in spec.inputs if _is_given(p, variant)]
     names = [p.name for p in given]
     dtypes = {p.name: _COMPUTE_DTYPE.get(p.dtypes[combo], p.dtypes[combo]) for p in given}
+    dtypes = own_dtypes or dtypes
     tensors = [fake_input(p, shapes[p.name], dtypes[p.name], mode) for p in given]
     if spec.differentiated:
         unite_sizes(spec, dict(zip(names, tensors, strict=True)))
@@ -403,6 +411,7 @@ def _trace_once(
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
     env.restore(module.graph)
     without_mutations(module.graph)
+    number_products(module.graph)
     reverse_scans(module.graph)
     if spec.differentiated:
         use_given_shapes(module.graph)

@@ -42,6 +42,10 @@ _OTHER_VIEWS = (
     _aten.split_with_sizes.default,
     _aten.squeeze.default,
 )
+# Calls that give elements of their first argument as they are.
+VIEWS = frozenset(
+    (*_MOVED, *_OTHER_VIEWS, _aten.t.default, _aten.lift_fresh_copy.default, _aten.diagonal.default)
+)
 _CREATIONS = (
     *("full", "full_like", "scalar_tensor", "empty", "empty_like", "empty_permuted"),
     *("arange", "prims::iota"),

@@ -194,7 +194,7 @@ class NestValues:
         name = packet.split(".")[-1]
         options: dict[str, Any] = {"name": name}
         given = [a for a in node.args if a is None or isinstance(a, (Node, int, float, bool))]
-        if name in ("_to_copy", "convert_element_type", "gelu"):
+        if name in ("_to_copy", "to", "convert_element_type", "gelu"):
             options.update(node.kwargs)
             given = given[:1]
         elif "rounding_mode" in node.kwargs:

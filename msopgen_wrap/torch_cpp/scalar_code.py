@@ -311,7 +311,7 @@ def _convert(args: list[Expr], dtype: str, options: dict[str, Any]) -> Expr:
     return cast(args[0], dtype)
 
 
-SCALAR_CALLS["prims.convert_element_type"] = _convert
+SCALAR_CALLS["prims.convert_element_type"] = SCALAR_CALLS["aten.to"] = _convert
 # The value is among the arguments: which one, by name.
 FILLS = {"full": 1, "full_like": 1, "scalar_tensor": 0, "fill": 1, "copy": 1}
 CONSTANTS = {"zeros_like": 0, "ones_like": 1, "zeros": 0, "ones": 1, "empty": 0, "empty_like": 0}

@@ -37,6 +37,8 @@ CALLS = {
     "smallest": lambda x, y, w, b: torch.min(x, -1, keepdim=True).values,
     "variances below eps": lambda x, y, w, b: F.gaussian_nll_loss(x, y, y.relu(), True, 0.5),
     "a variance per row": lambda x, y, w, b: F.gaussian_nll_loss(x, y, x[..., 0].exp()),
+    "responses": lambda x, y, w, b: F.local_response_norm(x, 3),
+    "responses of an even size": lambda x, y, w, b: F.local_response_norm(x[0], 4, 0.5, 0.6, 2.0),
     "product": lambda x, y, w, b: x.prod(-1),
     "product with zeros": lambda x, y, w, b: (x * (y[..., :1] > 0.5)).relu().prod(1, keepdim=True),
     "product of all": lambda x, y, w, b: x.prod(),
@@ -197,6 +199,7 @@ def test_what_passes_through_the_workspace_is_the_same_at_every_rank() -> None:
             "  t: {dtype: int64, shape: '[x[0]]', range: [0, 7]}\n",
             "2",
         ),
+        ("F.local_response_norm(x, 5, alpha=0.1)", "like x", "", "4"),
         # 8 groups divide none of the first sample sizes
         ("F.group_norm(x, 8)", "like x", "", "4"),
         # numbers of elements along all axes but some, whichever rank
@@ -209,6 +212,21 @@ def test_gradients_that_pytorch_derives_with_plain_numbers_have_kernels(
     compute: str, shape: str, inputs: str, rank: str
 ) -> None:
     plan_op(gradient(compute, shape, inputs, rank))
+
+
+@pytest.mark.parametrize("count", ["x.shape[-1]", "n"])
+def test_a_size_or_an_attr_counts_classes(count: str) -> None:
+    text = (
+        "op: Classes\ninputs:\n  x: {dtype: float32, rank: 2}\n  t: {dtype: int64, rank: 1}\n"
+        f"attrs:\n  n: {{type: int, default: 5, min: 1}}\n"
+        f"outputs:\n  y: {{dtype: float32, shape: '[t[0], {count.replace('.shape', '')}]'}}\n"
+        f"compute: F.one_hot(t % {count}, {count}).float()\n"
+    ).replace("x[-1]", "x[1]")
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    numbers = [n for n in traced(spec).graph.nodes if "arange" in str(n.target)]
+    assert numbers[0].all_input_nodes  # and proven at other sizes
+    assert plan_op(spec).family.name == "elementwise"
 
 
 def test_an_exponent_and_a_weight_may_be_attrs() -> None:

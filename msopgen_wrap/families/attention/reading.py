@@ -40,6 +40,7 @@ from msopgen_wrap.families.attention.scores import (
 )
 from msopgen_wrap.families.contract.reading import PRODUCTS, Product
 from msopgen_wrap.graph.scalars import Binary, ScalarExpr, fold
+from msopgen_wrap.graph.wide_products import is_widening
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.views import Step, View
 
@@ -90,6 +91,8 @@ class AttentionReader(PlaceReader):
         values = [self.values.get(n) for n in node.all_input_nodes]
         if target in FILLED:
             return self._filled(node, target)
+        if is_widening(node) and isinstance(values[0], View):
+            return values[0]  # probabilities have the dtype of the values
         if any(isinstance(v, (Scores, Stage)) for v in values):
             return self._on_scores(node, name, target)
         shape = getattr(node.meta.get("val"), "shape", None)

@@ -15,6 +15,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.axes_of_one import is_one, sizes_of
 from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.graph.wide_products import HALVES, is_widening
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, reshape_step
 from msopgen_wrap.schedule.unit_axes import reshaped_by_ones, steps_of_ones
@@ -128,6 +129,8 @@ class ProductLowerer(Lowerer):
                 return value
             raise self.more(node)
         if isinstance(value, View) and target in _CASTS | IDENTITY:
+            if self._converts(node, value):
+                raise self.more(node)  # a pass before this one does
             return value
         if isinstance(value, View) and target in RESHAPES:
             reshaped = reshaped_by_ones(value, node)
@@ -143,6 +146,14 @@ class ProductLowerer(Lowerer):
         if target in VIEW_OPS | RESHAPES or is_number:
             return self._call(node)
         raise self.more(node)
+
+    def _converts(self, node: Node, value: View) -> bool:
+        """Whether a cast of an input gives elements that the cube does not read in its place."""
+        dtypes = self.spec.param(value.tensor).dtypes
+        if is_widening(node):
+            return any(dtype in HALVES for dtype in dtypes)
+        to_floats = node.meta["val"].dtype.is_floating_point
+        return to_floats and not any("float" in dtype for dtype in dtypes)
 
     def _product_of(self, node: Node) -> _Matrices:
         if target_name(node) == "aten.mm.default":
