@@ -191,7 +191,7 @@ class Phases:
         """
         for node in traced.graph.nodes:
             moves = target_name(node) in (VIEW_OPS | RESHAPES) - AXES_OF_ONE
-            if node.op != "call_function" or not moves:
+            if node.op != "call_function" or not moves or _is_filled(node):
                 continue
             if not _is_given(node.args[0]):
                 return self._write(node.args[0])

@@ -11,6 +11,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.columns import ColumnSum, column_sums, refused
+from msopgen_wrap.graph.case_sizes import CaseSizes
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import (
@@ -100,6 +101,7 @@ class GraphAxes(Refusals):
 
     def __post_init__(self) -> None:
         """Find the iteration space, the reduced axes, and the axes of every node."""
+        self._cases = CaseSizes(self.spec, self.traced)
         self.columns = column_sums(self.spec, self.traced)
         self.beyond = frozenset(n for c in self.columns.values() for n in c.behind)
         nodes = [n for n in self.traced.graph.nodes if n not in self.beyond]
@@ -298,6 +300,10 @@ class GraphAxes(Refusals):
             found.add(param.name)
         return frozenset(found)
 
+    def same_size(self, first: Any, second: Any) -> bool:
+        """Whether two sizes, numbers or nodes of symbols, are taken to be the same in every call."""
+        return same_size(first, second) and not self._cases.differ(first, second)
+
     def _check_sizes(self) -> None:
         """Refuse values whose axes line up and have other lengths, as a slice beside the whole."""
         for node in self.traced.graph.nodes:
@@ -309,7 +315,7 @@ class GraphAxes(Refusals):
     def _line_up(self, value: Any) -> None:
         for axis, length in zip(self.of.get(value, ()), result_shape(value), strict=False):
             size = getattr(length, "node", length)
-            if axis is not None and not same_size(self.sizes.setdefault(axis, size), size):
+            if axis is not None and not self.same_size(self.sizes.setdefault(axis, size), size):
                 raise OpgenError(
                     Diagnostic(
                         "OPG336",
@@ -353,7 +359,7 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
         missing = spanned - set(own)
         if not space.reduced & set(own):
             missing -= space.reduced
-        same = all(same_size(size, sizes.get(axis, size)) for axis, size in own.items())
+        same = all(space.same_size(size, sizes.get(axis, size)) for axis, size in own.items())
         if missing or not same or _axes_beyond(space, stored):
             raise OpgenError(
                 Diagnostic(
