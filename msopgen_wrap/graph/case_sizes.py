@@ -1,8 +1,8 @@
 """Sizes of inputs that a case of the spec shows to differ.
 
-Samples give equal sizes to axes that no rule relates, and what lines up in a sample is taken to line
-up in every call. A case with other sizes says that it does not, as the widths of keys and values of
-an attention.
+Samples give equal sizes to axes that no rule relates, and what lines up in a sample is taken to
+line up in every call. A case with other sizes says that it does not, as the widths of keys and
+values of an attention.
 """
 
 from __future__ import annotations

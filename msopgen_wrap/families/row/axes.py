@@ -301,7 +301,7 @@ class GraphAxes(Refusals):
         return frozenset(found)
 
     def same_size(self, first: Any, second: Any) -> bool:
-        """Whether two sizes, numbers or nodes of symbols, are taken to be the same in every call."""
+        """Whether two sizes, numbers or nodes of symbols, are taken to be equal in every call."""
         return same_size(first, second) and not self._cases.differ(first, second)
 
     def _check_sizes(self) -> None:
