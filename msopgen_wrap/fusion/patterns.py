@@ -20,7 +20,7 @@ from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
 from msopgen_wrap.graph.trace_rewrites import without_mutations
 from msopgen_wrap.graph.tracing import quiet_attempts
-from msopgen_wrap.graph.variants import Variant, variants
+from msopgen_wrap.graph.variants import MAX_VARIANTS, Variant, variant_count, variants
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
 
@@ -67,6 +67,8 @@ def unusable_reason(spec: OpSpec) -> str:
         return "it works in place"
     if not spec.inputs:
         return "it has no inputs"
+    if (count := variant_count(spec)) > MAX_VARIANTS:
+        return f"it has {count} graph variants, and at most {MAX_VARIANTS} are looked for"
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,13 +72,17 @@ def _chosen(rule: ShapeRule, known: dict[str, Any]) -> ShapeRule:
     return _chosen(rule.then if rule.test.holds(known) else rule.otherwise, known)
 
 
+def variant_count(spec: OpSpec) -> int:
+    """Return how many variants an op has, be they too many or not."""
+    count = 2 ** sum(p.kind is ParamKind.OPTIONAL for p in spec.inputs)
+    return math.prod(map(len, variant_values(spec).values()), start=count)
+
+
 def variants(spec: OpSpec) -> list[Variant]:
     """Return every variant, attrs varying slowest; raises OPG210 when there are too many."""
     closed = variant_values(spec)
     optional = [p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL]
-    count = 2 ** len(optional)
-    for values in closed.values():
-        count *= len(values)
+    count = variant_count(spec)
     if count > MAX_VARIANTS:
         raise OpgenError(
             Diagnostic(

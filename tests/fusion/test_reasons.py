@@ -12,7 +12,9 @@ import torch
 
 from msopgen_wrap.fusion import batch_norm, call_shapes, chains, numeric_proof, regions
 from msopgen_wrap.fusion.model_trace import traced_model
+from msopgen_wrap.fusion.packages import searched
 from msopgen_wrap.fusion.proposals import survey
+from msopgen_wrap.spec.loader import parse_spec
 
 SOURCES: list[tuple[ModuleType, str]] = [
     (batch_norm, "_objection"),
@@ -65,3 +67,13 @@ def test_what_is_left_says_what_and_what_to_do(function: Any, what: str, cure: s
     graph = traced_model(Model(), (torch.randn(4, 6),), {}).graph
     left = survey(graph, []).left
     assert any(what in text and cure in text for text in left), left
+
+
+def test_an_op_of_more_variants_than_are_generated_is_not_looked_for() -> None:
+    absent = ", ".join(f"o{i}: {{dtype: x, optional: true}}" for i in range(7))
+    text = f"op: ManyAbsent\ninputs: {{x: [float32], {absent}}}\noutputs: {{y: like x}}\n"
+    spec = parse_spec(f"{text}compute: x * 2\n", "spec.yaml").spec
+    assert spec is not None
+    found, reasons = searched([spec])
+    assert not found
+    assert "128 graph variants" in reasons["ManyAbsent"]
