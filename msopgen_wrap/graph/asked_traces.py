@@ -7,10 +7,10 @@ graphs are parts of one: PyTorch need not differentiate the formula for each of 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from msopgen_wrap.graph.cuts import end_with
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.graph.views import move_views_to_inputs
 from msopgen_wrap.spec.asked_gradients import asked_outputs, asking_attr, source_outputs
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
@@ -56,18 +56,12 @@ def asked_part(spec: OpSpec, variant: Variant, whole: TracedGraph) -> TracedGrap
     copies: dict[Node, Node] = {}
     graph.graph_copy(whole.graph, copies)
     wanted = asked_outputs(spec, dict(variant.attrs))
-    results: dict[str, Any] = {}
+    results: dict[str, Node] = {}
     for name, value in whole.outputs.items():
         if not isinstance(value, Node):
             return None
         results[name] = copies[value] if name in wanted else _nothing(graph, value)
-    graph.output(list(results.values()))
-    graph.eliminate_dead_code()
-    move_views_to_inputs(graph)
-    graph.eliminate_dead_code()
-    output = next(n for n in graph.nodes if n.op == "output")
-    results = dict(zip(results, output.args[0], strict=True))
-    return replace(whole, graph=graph, outputs=results, variant=variant)
+    return replace(whole, graph=graph, outputs=end_with(graph, results), variant=variant)
 
 
 def _has_mask(node: Node) -> bool:

@@ -84,12 +84,7 @@ def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
         dtypes[param.name] = str(value.dtype).removeprefix("torch.")
         node.replace_all_uses_with(given)
         replaced[node] = given
-    graph.output(tuple(replaced.get(n, n) for n in nodes.values()))
-    graph.eliminate_dead_code()
-    move_views_to_inputs(graph)
-    graph.eliminate_dead_code()
-    output = next(n for n in graph.nodes if n.op == "output")
-    made: dict[str, Any] = dict(zip(nodes, output.args[0], strict=True))
+    made = end_with(graph, {name: replaced.get(n, n) for name, n in nodes.items()})
     return replace(
         whole,
         graph=graph,
@@ -98,6 +93,23 @@ def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
         shapes=shapes,
         dtypes=dtypes,
     )
+
+
+def end_with(graph: Graph, results: dict[str, Node]) -> dict[str, Any]:
+    """Give a graph its output and drop what no result needs, in place.
+
+    Args:
+        results: nodes of the graph by the name of the output.
+
+    Returns:
+        The results: views may have moved, so that other nodes give them.
+    """
+    graph.output(tuple(results.values()))
+    graph.eliminate_dead_code()
+    move_views_to_inputs(graph)
+    graph.eliminate_dead_code()
+    output = next(n for n in graph.nodes if n.op == "output")
+    return dict(zip(results, output.args[0], strict=True))
 
 
 def _hint(size: Any) -> int:

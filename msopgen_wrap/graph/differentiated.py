@@ -59,7 +59,7 @@ def _deviation(x: Any, *args: Any, **kwargs: Any) -> Any:
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
 
 
-def _power(x: Any, exponent: Any) -> Any:
+def power(x: Any, exponent: Any) -> Any:
     """Return a power of which the exponent is an attr; PyTorch's derivative branches on it."""
     if not isinstance(exponent, _SYMBOLS) or not x.is_floating_point():
         return NotImplemented
@@ -289,9 +289,9 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.var: _variance,
     torch.std: _deviation,
     torch.Tensor.std: _deviation,
-    torch.pow: _power,
-    torch.Tensor.pow: _power,
-    torch.Tensor.__pow__: _power,
+    torch.pow: power,
+    torch.Tensor.pow: power,
+    torch.Tensor.__pow__: power,
     torch.lerp: _lerp,
     torch.Tensor.lerp: _lerp,
     torch.max: _chosen("max"),

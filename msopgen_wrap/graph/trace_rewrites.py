@@ -20,7 +20,7 @@ from typing import Any
 
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
-from msopgen_wrap.graph.differentiated import DIFFERENTIATED
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED, power
 from msopgen_wrap.graph.differentiated_losses import gaussian_nll_loss
 from msopgen_wrap.graph.even_steps import even_step_functions
 from msopgen_wrap.graph.index_decompositions import index_functions
@@ -75,9 +75,7 @@ def _local_response_norm(
     squares = functional.pad(x * x, margins)
     channels = [squares.narrow(1, first, x.shape[1]) for first in range(size)]
     base = sum(channels[1:], channels[0]) / size * alpha + k
-    if isinstance(beta, torch.SymFloat):  # on which PyTorch's derivative of a power branches
-        beta = torch.full([], beta, dtype=x.dtype, device=x.device)  # type: ignore[call-overload]
-    return x / torch.pow(base, beta)
+    return x / (power if isinstance(beta, torch.SymFloat) else torch.pow)(base, beta)
 
 
 # Numbers of a list in brackets, and channels of a sum, that are taken one by one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -123,26 +124,28 @@ def make_outputs(
             tensors[param.name] = given[param.inplace]
         else:
             dtype = getattr(torch, param.dtypes[case.combo])
-            tensors[param.name] = _poisoned(want.native[param.name], dtype)
+            tensors[param.name] = _made(want.native[param.name], partial(_poisoned, dtype=dtype))
     return tensors
 
 
 def zero_outputs(spec: OpSpec, case: TestCase, want: Reference) -> dict[str, Any]:
     """Return zeros of the shapes and dtypes of the outputs of a case."""
-
-    def zeros(like: Any, dtype: torch.dtype) -> Any:
-        if isinstance(like, (list, tuple)):
-            return [zeros(v, dtype) for v in like]
-        return torch.zeros(like.shape, dtype=dtype)
-
-    dtypes = {p.name: getattr(torch, p.dtypes[case.combo]) for p in spec.outputs}
-    return {name: zeros(want.native[name], dtype) for name, dtype in dtypes.items()}
+    zeros: dict[str, Any] = {}
+    for param in spec.outputs:
+        dtype = getattr(torch, param.dtypes[case.combo])
+        zeros[param.name] = _made(want.native[param.name], partial(torch.zeros, dtype=dtype))
+    return zeros
 
 
-def _poisoned(like: Any, dtype: torch.dtype) -> Any:
+def _made(like: Any, make: Callable[[Any], torch.Tensor]) -> Any:
+    """Return what is made of the shape of a tensor, or of each of a list."""
     if isinstance(like, (list, tuple)):
-        return [_poisoned(v, dtype) for v in like]
-    fresh = torch.empty(like.shape, dtype=dtype)
+        return [_made(v, make) for v in like]
+    return make(like.shape)
+
+
+def _poisoned(shape: Any, dtype: torch.dtype) -> torch.Tensor:
+    fresh = torch.empty(shape, dtype=dtype)
     if fresh.numel():
         fresh.view(-1).view(torch.uint8).fill_(_POISON)
     return fresh

@@ -120,6 +120,17 @@ __aicore__ inline void Widen(const LocalTensor<C>& dst, const LocalTensor<T>& sr
     Widen(dst, src, LocalTensor<half>(), count);
 }
 
+// Bring a storage tile to a compute tile of its own: Widen, or a plain copy.
+template <typename C, typename T>
+__aicore__ inline void WidenCopy(const LocalTensor<C>& dst, const LocalTensor<T>& src,
+                                 uint32_t count) {
+    if constexpr (Same<C, T>::value) {
+        AscendC::Muls(dst, src, static_cast<C>(1), count);
+    } else {
+        Widen(dst, src, count);
+    }
+}
+
 // Convert `count` elements of a compute tile to its storage type: float rounds to nearest even,
 // int32_t values are in range already. Nothing to do when the types are equal.
 template <typename T, typename C>

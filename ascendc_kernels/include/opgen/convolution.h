@@ -258,7 +258,7 @@ class ConvolutionColumns {
         // Zeros before the input: at most the line.
         const uint32_t before = static_cast<uint32_t>((from < end ? from : end) - first);
         // Elements of the input begin at a block of UB.
-        const uint32_t lead = AlignBlock(Bytes<Word>(before)) / sizeof(Word);
+        const uint32_t lead = AlignElements<Word>(before);
         if (from < to) {
             const uint32_t length = static_cast<uint32_t>(to - from);
             for (uint32_t i = 0; i < step.channels; ++i) {

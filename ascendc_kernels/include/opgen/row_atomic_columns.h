@@ -71,7 +71,7 @@ class AtomicColumnSums : public ColumnSums {
                     share.last - unit < kStoreUnits ? share.last - unit : kStoreUnits;
                 const uint32_t most = static_cast<uint32_t>(units) * kColumnUnit;
                 const uint32_t count = cols_ - first < most ? cols_ - first : most;
-                const uint32_t length = AlignBlock(Bytes<float>(count)) / sizeof(float);
+                const uint32_t length = AlignElements<float>(count);
                 Order<AscendC::HardEvent::V_MTE2>();
                 LoadRange(wide, Target(out, sum)[first], count);
                 Order<AscendC::HardEvent::MTE2_V>();

@@ -41,7 +41,7 @@ class ColumnSums {
         rows_ = tiling.boxRows;
         cols_ = tiling.boxCols;
         pitch_ = (cols_ + tiling.pitchUnit - 1) / tiling.pitchUnit * tiling.pitchUnit;
-        width_ = AlignBlock(Bytes<float>(cols_)) / sizeof(float);
+        width_ = AlignElements<float>(cols_);
         length_ = tiling.tileLength;
         cores_ = VectorCores();
         gm_.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(workspace));
@@ -84,7 +84,7 @@ class ColumnSums {
             const uint64_t units = share.last - unit < step_ ? share.last - unit : step_;
             const uint32_t most = static_cast<uint32_t>(units) * kColumnUnit;
             const uint32_t count = cols_ - first < most ? cols_ - first : most;
-            const uint32_t length = AlignBlock(Bytes<float>(count)) / sizeof(float);
+            const uint32_t length = AlignElements<float>(count);
             Order<AscendC::HardEvent::V_MTE2>();
             Order<AscendC::HardEvent::MTE3_MTE2>();
             const AscendC::DataCopyExtParams rows{static_cast<uint16_t>(cores_),

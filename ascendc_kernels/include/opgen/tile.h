@@ -126,6 +126,12 @@ __aicore__ inline uint32_t AlignBlock(uint32_t bytes) {
     return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
 
+// A number of elements rounded up to whole blocks.
+template <typename T>
+__aicore__ inline uint32_t AlignElements(uint32_t count) {
+    return AlignBlock(Bytes<T>(count)) / static_cast<uint32_t>(sizeof(T));
+}
+
 // Write zeros to a tile that MTE2 fills next, for the gaps between its rows.
 template <typename T>
 __aicore__ inline void ClearForLoad(const LocalTensor<T>& tile, uint32_t count) {

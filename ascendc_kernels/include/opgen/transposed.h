@@ -19,7 +19,7 @@ constexpr uint32_t kTransposeBlock = 16;
 // Elements from one column to the next of a box in UB.
 template <typename T>
 __aicore__ inline uint32_t ColumnPitch(const Tile& box) {
-    return AlignBlock(Bytes<T>(box.rows)) / static_cast<uint32_t>(sizeof(T));
+    return AlignElements<T>(box.rows);
 }
 
 // Copy an operand's part of a tile to UB; the columns of a transposed operand one after another,

@@ -14,6 +14,7 @@
 // padding_mode.
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/float_tile.h"
 #include "opgen/project.h"
 #include "opgen/tile.h"
 #include "opgen/window_kinds.h"
@@ -79,7 +80,7 @@ class Kernel {
             return;  // the share stays empty
         }
         const uint32_t widest = static_cast<uint32_t>(channels < kChannels ? channels : kChannels);
-        windows = kTile / Pitch(widest);
+        windows = kTile / opgen::AlignElements<T>(widest);
         parts = (channels + kChannels - 1) / kChannels;
         tiles = (static_cast<uint64_t>(axis[1].outputs) + windows - 1) / windows;
         share.Init(lines * tiles * parts);
@@ -101,7 +102,7 @@ class Kernel {
             firstChannel = item % parts * kChannels;
             const uint64_t left = channels - firstChannel;
             width = static_cast<uint32_t>(left < kChannels ? left : kChannels);
-            pitch = Pitch(width);
+            pitch = opgen::AlignElements<T>(width);
             first = static_cast<int64_t>(tile * windows);
             const int64_t behind = first + windows;
             last = behind < axis[1].outputs ? behind : axis[1].outputs;
@@ -116,7 +117,7 @@ class Kernel {
         const uint64_t rows = static_cast<uint64_t>(axis[0].outputs);
         const int64_t image = static_cast<int64_t>(line / rows);
         const int64_t output = static_cast<int64_t>(line % rows);
-        Duplicate(largest, -kInfinity, static_cast<uint32_t>(last - first) * pitch);
+        Duplicate(largest, -opgen::kInf, static_cast<uint32_t>(last - first) * pitch);
         PipeBarrier<PIPE_V>();
         for (int64_t p = 0; p < axis[0].window; ++p) {
             const int64_t row = axis[0].At(output, p);
@@ -156,7 +157,7 @@ class Kernel {
     // Join the windows outside [from, to) with the padding plus the filter, which is -inf where the
     // filter is finite, and NaN where that is inf.
     __aicore__ inline void JoinOutside(int64_t from, int64_t to) {
-        Adds(added, added, -kInfinity, pitch);
+        Adds(added, added, -opgen::kInf, pitch);
         PipeBarrier<PIPE_V>();
         const uint32_t before = static_cast<uint32_t>(from - first);
         const uint32_t after = static_cast<uint32_t>(last - to);
@@ -177,7 +178,8 @@ class Kernel {
         LoadRows(tile, xGm[element * channels + firstChannel], count, apart);
         imageQueue.EnQue(tile);
         tile = imageQueue.template DeQue<T>();
-        ToFloat(sums, tile, count * pitch);
+        opgen::WidenCopy(sums, tile, count * pitch);
+        PipeBarrier<PIPE_V>();
         imageQueue.FreeTensor(tile);
     }
 
@@ -187,7 +189,8 @@ class Kernel {
         LoadRows(tile, filterGm[place * channels + firstChannel], 1, 0);
         filterQueue.EnQue(tile);
         tile = filterQueue.template DeQue<T>();
-        ToFloat(added, tile, pitch);
+        opgen::WidenCopy(added, tile, pitch);
+        PipeBarrier<PIPE_V>();
         filterQueue.FreeTensor(tile);
     }
 
@@ -202,24 +205,10 @@ class Kernel {
         DataCopyPad(tile, gm, rows, pad);
     }
 
-    __aicore__ inline void ToFloat(const LocalTensor<float>& values, const LocalTensor<T>& tile,
-                                   uint32_t count) {
-        if constexpr (opgen::Same<T, float>::value) {
-            Muls(values, tile, 1.0f, count);
-        } else {
-            Cast(values, tile, RoundMode::CAST_NONE, count);
-        }
-        PipeBarrier<PIPE_V>();
-    }
-
     __aicore__ inline void Store(uint64_t line) {
         const uint32_t count = static_cast<uint32_t>(last - first);
         LocalTensor<T> tile = resultQueue.template AllocTensor<T>();
-        if constexpr (opgen::Same<T, float>::value) {
-            Muls(tile, largest, 1.0f, count * pitch);
-        } else {
-            Cast(tile, largest, RoundMode::CAST_RINT, count * pitch);
-        }
+        opgen::NarrowCopy(tile, largest, count * pitch);
         PipeBarrier<PIPE_V>();
         resultQueue.EnQue(tile);
         tile = resultQueue.template DeQue<T>();
@@ -231,15 +220,9 @@ class Kernel {
         resultQueue.FreeTensor(tile);
     }
 
-    // Channels rounded up to whole blocks.
-    __aicore__ static inline uint32_t Pitch(uint32_t count) {
-        return opgen::AlignBlock(opgen::Bytes<T>(count)) / static_cast<uint32_t>(sizeof(T));
-    }
-
     static constexpr uint32_t kTile = 4096;      // elements of a tile
     static constexpr uint32_t kChannels = 1024;  // channels of a tile
     static constexpr int64_t kSame = 0;          // SAME is the first allowed padding_mode
-    static constexpr float kInfinity = __builtin_huge_valf();
 
     TQue<TPosition::VECIN, 1> imageQueue;
     TQue<TPosition::VECIN, 1> filterQueue;

@@ -159,7 +159,8 @@ class Kernel {
             opgen::LoadRange(tile, scalesGm[token * terms + first], some);
             scaleQueue.EnQue(tile);
             tile = scaleQueue.template DeQue<W>();
-            ToFloat(scaleBuf.Get<float>(), tile, some);
+            opgen::WidenCopy(scaleBuf.Get<float>(), tile, some);
+            PipeBarrier<PIPE_V>();
             scaleQueue.FreeTensor(tile);
             opgen::Order<HardEvent::V_S>();
         }
@@ -172,28 +173,14 @@ class Kernel {
         opgen::LoadRange(tile, gm[at], count);
         rowQueue.EnQue(tile);
         tile = rowQueue.template DeQue<T>();
-        ToFloat(values, tile, count);
-        rowQueue.FreeTensor(tile);
-    }
-
-    template <typename E>
-    __aicore__ inline void ToFloat(const LocalTensor<float>& values, const LocalTensor<E>& tile,
-                                   uint32_t count) {
-        if constexpr (opgen::Same<E, float>::value) {
-            Muls(values, tile, 1.0f, count);
-        } else {
-            Cast(values, tile, RoundMode::CAST_NONE, count);
-        }
+        opgen::WidenCopy(values, tile, count);
         PipeBarrier<PIPE_V>();
+        rowQueue.FreeTensor(tile);
     }
 
     __aicore__ inline void Store(uint64_t at, uint32_t count) {
         LocalTensor<T> tile = outQueue.template AllocTensor<T>();
-        if constexpr (opgen::Same<T, float>::value) {
-            Muls(tile, sum, 1.0f, count);
-        } else {
-            Cast(tile, sum, RoundMode::CAST_RINT, count);
-        }
+        opgen::NarrowCopy(tile, sum, count);
         PipeBarrier<PIPE_V>();
         outQueue.EnQue(tile);
         tile = outQueue.template DeQue<T>();

@@ -106,9 +106,9 @@ class Kernel {
         if (channels == 0 || boxCount == 0 || height.bins < 1 || width.bins < 1) {
             return;  // the share stays empty
         }
-        rowPitch = Pitch(static_cast<uint32_t>(width.size) + 1);
+        rowPitch = opgen::AlignElements<T>(static_cast<uint32_t>(width.size) + 1);
         const uint64_t bins = static_cast<uint64_t>(width.bins);
-        binPitch = Pitch(static_cast<uint32_t>(bins < kBins ? bins : kBins));
+        binPitch = opgen::AlignElements<T>(static_cast<uint32_t>(bins < kBins ? bins : kBins));
         const uint32_t widest = rowPitch > binPitch ? rowPitch : binPitch;
         group = kTile / widest;
         group = channels < group ? static_cast<uint32_t>(channels) : group;
@@ -142,7 +142,7 @@ class Kernel {
             count = static_cast<uint32_t>(left < group ? left : group);
             const int64_t some = width.bins - firstBin;
             bins = static_cast<uint32_t>(some < static_cast<int64_t>(kBins) ? some : kBins);
-            binPitch = Pitch(bins);
+            binPitch = opgen::AlignElements<T>(bins);
             filled = -1;
             const bool known = ReadBox(box);
             for (int64_t row = 0; row < height.bins; ++row) {
@@ -169,7 +169,8 @@ class Kernel {
         tile = boxQueue.template DeQue<T>();
         const LocalTensor<float> numbers = boxBuf.Get<float>();
         opgen::Order<HardEvent::S_V>();
-        ToFloat(numbers, tile, kBoxNumbers);
+        opgen::WidenCopy(numbers, tile, kBoxNumbers);
+        PipeBarrier<PIPE_V>();
         boxQueue.FreeTensor(tile);
         opgen::Order<HardEvent::V_S>();
         const float number = numbers.GetValue(0);
@@ -218,7 +219,8 @@ class Kernel {
                     zeros);
         rowQueue.EnQue(tile);
         tile = rowQueue.template DeQue<T>();
-        ToFloat(rows, tile, count * rowPitch);
+        opgen::WidenCopy(rows, tile, count * rowPitch);
+        PipeBarrier<PIPE_V>();
         rowQueue.FreeTensor(tile);
         Muls(rows, rows, weight, count * rowPitch);
         PipeBarrier<PIPE_V>();
@@ -287,25 +289,10 @@ class Kernel {
         opgen::Order<HardEvent::S_V>();
     }
 
-    template <typename E>
-    __aicore__ inline void ToFloat(const LocalTensor<float>& values, const LocalTensor<E>& tile,
-                                   uint32_t length) {
-        if constexpr (opgen::Same<E, float>::value) {
-            Muls(values, tile, 1.0f, length);
-        } else {
-            Cast(values, tile, RoundMode::CAST_NONE, length);
-        }
-        PipeBarrier<PIPE_V>();
-    }
-
     // Store a row of bins of each channel of the group.
     __aicore__ inline void Store(uint64_t box, int64_t row) {
         LocalTensor<T> tile = resultQueue.template AllocTensor<T>();
-        if constexpr (opgen::Same<T, float>::value) {
-            Muls(tile, results, 1.0f, count * binPitch);
-        } else {
-            Cast(tile, results, RoundMode::CAST_RINT, count * binPitch);
-        }
+        opgen::NarrowCopy(tile, results, count * binPitch);
         PipeBarrier<PIPE_V>();
         resultQueue.EnQue(tile);
         tile = resultQueue.template DeQue<T>();
@@ -317,11 +304,6 @@ class Kernel {
                                        static_cast<uint32_t>((plane - bins) * sizeof(T)), 0};
         DataCopyPad(yGm[at], tile, blocks);
         resultQueue.FreeTensor(tile);
-    }
-
-    // Elements rounded up to whole blocks.
-    __aicore__ static inline uint32_t Pitch(uint32_t length) {
-        return opgen::AlignBlock(opgen::Bytes<T>(length)) / static_cast<uint32_t>(sizeof(T));
     }
 
     static constexpr uint32_t kTile = 4096;      // elements of a tile
