@@ -240,13 +240,42 @@ void StoreBlocks(const ReduceCall& c, const Geometry& g, uint32_t r, const float
     }
 }
 
+#if defined(__clang__) || __GNUC__ >= 12
+// One data block of float. Functions take it by address: by value it has another calling convention
+// on machines without AVX.
+using FloatBlock = float __attribute__((vector_size(32)));
+
+// Sums of neighbours within each half of two blocks: both first halves, then both second halves.
+inline void SumPairs(const FloatBlock& a, const FloatBlock& b, FloatBlock* sums) {
+    *sums = __builtin_shufflevector(a, b, 0, 2, 8, 10, 4, 6, 12, 14) +
+            __builtin_shufflevector(a, b, 1, 3, 9, 11, 5, 7, 13, 15);
+}
+
+// SumNeighbours<false, kFloats, kBlocks> in half of its shuffles: the order of the additions is the
+// same, and only what is left of each block is put in order.
+inline void SumBlocks(const uint8_t* lanes, uint8_t* to) {
+    FloatBlock v[kBlocks], pairs[4], fours[2];
+    std::memcpy(v, lanes, sizeof(v));
+    for (uint32_t i = 0; i < 4; ++i) SumPairs(v[2 * i], v[2 * i + 1], &pairs[i]);
+    for (uint32_t i = 0; i < 2; ++i) SumPairs(pairs[2 * i], pairs[2 * i + 1], &fours[i]);
+    const FloatBlock sums = __builtin_shufflevector(fours[0], fours[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+                            __builtin_shufflevector(fours[0], fours[1], 4, 5, 6, 7, 12, 13, 14, 15);
+    std::memcpy(to, &sums, sizeof(sums));
+}
+#else
+inline void SumBlocks(const uint8_t* lanes, uint8_t* to) {
+    float v[kFloats], sums[kBlocks];
+    std::memcpy(v, lanes, sizeof(v));
+    SumNeighbours<false, kFloats, kBlocks>(v, sums);
+    std::memcpy(to, sums, sizeof(sums));
+}
+#endif
+
 // The sums of data blocks of float where every lane is on, without a copy of the lanes.
 void SumWholeBlocks(const ReduceCall& c, uint32_t repeats, int64_t step) {
     for (uint32_t r = 0; r < repeats; ++r) {
-        float v[kFloats], sums[kBlocks];
-        std::memcpy(v, c.src->ptr + static_cast<int64_t>(r) * c.form.src0Rep * 32, sizeof(v));
-        SumNeighbours<false, kFloats, kBlocks>(v, sums);
-        std::memcpy(c.dst->ptr + static_cast<int64_t>(r) * step, sums, sizeof(sums));
+        SumBlocks(c.src->ptr + static_cast<int64_t>(r) * c.form.src0Rep * 32,
+                  c.dst->ptr + static_cast<int64_t>(r) * step);
     }
 }
 
