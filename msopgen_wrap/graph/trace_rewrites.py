@@ -2,8 +2,9 @@
 
 *Composites.* ``F.pad`` in circular mode writes into views of an empty tensor;
 ``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` and
-``F.local_response_norm`` join axes; ``torch.linspace`` takes a size as a plain number. No
-decomposition table reaches them: tracing takes what stands here instead.
+``F.local_response_norm`` join axes; ``torch.linspace`` takes a size as a plain number;
+``F.embedding_bag`` is one operator. No decomposition table reaches them: tracing takes what stands
+here instead.
 
 *Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only. A list of a few
 numbers (``x[[0, 2]]``) would become a tensor of indices; its elements are taken one by one.
@@ -18,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.bags import bag_functions
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED, power
@@ -86,6 +88,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.local_response_norm: _local_response_norm,
     functional.pad: _pad,
     functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
+    **bag_functions(),
     **counting_functions(),
     **even_step_functions(),
     **quantile_functions(),

@@ -9,7 +9,7 @@ follows from the way it searches.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.run.op_case import TestCase
@@ -48,16 +48,26 @@ class IndexUse:
         distinct: the axis along which its indices have to differ, as elements are written over
             and PyTorch leaves open which of several values stays; None: none.
         low, high: range that the spec gives the input, both included; None: all elements.
+        starts: whether bags begin there: in order, and the first at 0.
+        ends: whether the last one is where the last bag ends.
     """
 
     size: int
     distinct: int | None = None
     low: int | None = None
     high: int | None = None
+    starts: bool = False
+    ends: bool = False
 
     def draw(self, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
         """Draw indices; of no elements there are no right ones."""
         size = max(1, self.size)
+        if self.starts and 0 not in shape:
+            places = torch.randint(0, size, shape, generator=generator).sort(-1).values
+            places[..., 0] = 0
+            if self.ends:
+                places[..., -1] = size - 1
+            return places
         if self.distinct is None or not shape:
             return torch.randint(0, size, shape, generator=generator)
         choice = self._different(generator)
@@ -113,6 +123,12 @@ class _IndexUses(TorchDispatchMode):
                     self._note(index, args[0].shape[axis], None if adds else 0)
         elif name == "embedding":
             self._note(args[1], args[0].shape[0])
+        elif name.startswith("_embedding_bag"):
+            self._note(args[1], args[0].shape[0])
+            offsets = self.names.get(id(args[2]))
+            if offsets is not None:
+                ends = len(args) > 7 and bool(args[7])
+                self.uses[offsets] = IndexUse(args[1].shape[0] + 1, starts=True, ends=ends)
         elif name == "take":
             self._note(args[1], args[0].numel())
         elif name in ("searchsorted", "bucketize", "histogram"):
@@ -135,7 +151,7 @@ class _IndexUses(TorchDispatchMode):
         if name is not None:
             known = self.uses.get(name, IndexUse(size, distinct))
             both = (d for d in (known.distinct, distinct) if d is not None)
-            self.uses[name] = IndexUse(min(size, known.size), next(both, None))
+            self.uses[name] = replace(known, size=min(size, known.size), distinct=next(both, None))
 
 
 def _tensors(args: Any) -> list[Any]:
@@ -146,7 +162,7 @@ def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
     """Return what the inputs that index choose among; empty where none do.
 
     An input with a ``range`` of its own is left out, unless elements are written over: its indices
-    have to differ within the range.
+    have to differ within the range. Offsets of bags have an order, with a range or without.
     """
     integers = {
         p.name: p
@@ -158,11 +174,11 @@ def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
     uses = {}
     for name, use in _uses(spec, case, list(integers)).uses.items():
         low, high = integers[name].low, integers[name].high
-        if low is None and high is None:
+        if (low is None and high is None) or use.starts:
             uses[name] = use
         elif use.distinct is not None:
-            bounds = (None if bound is None else int(bound) for bound in (low, high))
-            uses[name] = IndexUse(use.size, use.distinct, *bounds)
+            low, high = (None if bound is None else int(bound) for bound in (low, high))
+            uses[name] = replace(use, low=low, high=high)
     return uses
 
 
