@@ -151,6 +151,20 @@ CASES = {
         f"{ROWS.replace('[1, 4]', '3')}\n  s: {{dtype: x, shape: like i}}",
         [((9, 5, 33), (50,), (50,))],
     ),
+    "rows added by an expanded index": Case(
+        "z = torch.scatter_add(x, 0, i[:, None].expand(s.shape), s)",
+        "like x",
+        f"{TABLE.replace('[1, 4]', '2')}\n  i: {{dtype: [int64], rank: 1}}\n"
+        "  s: {dtype: x, shape: '[i[0], x[1]]'}",
+        [((9, 33), (50,), (50, 33)), ((7, 0), (3,), (3, 0)), ((3, 9001), (4,), (4, 9001))],
+    ),
+    "one value for an expanded index": Case(
+        "n = [i.shape[0], x.shape[1]]\n  z = x.scatter_add(0, i[:, None].expand(n), s.expand(n))",
+        "like x",
+        f"{TABLE.replace('[1, 4]', '2')}\n  i: {{dtype: [int64], rank: 1}}\n"
+        "  s: {dtype: x, shape: '[1, 1]'}",
+        [((9, 33), (50,), (1, 1)), ((7, 0), (3,), (1, 1))],
+    ),
     "rows over nothing": Case(
         "z = torch.zeros_like(x).index_put((i, j), x[0, 0], accumulate=True)",
         "like x",
@@ -159,14 +173,14 @@ CASES = {
     ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = ("rows", "rows added")
+DEFAULT = ("rows", "rows added", "rows added by an expanded index")
 
 
 def spec_of(case: Case, folder: Path, name: str = "IndexCase", backward: str = "none") -> OpSpec:
     text = (
         f"op: {name}\ninputs:\n  {case.inputs}\n"
         f'outputs:\n  z: {{dtype: x, shape: "{case.shape}"}}\n'
-        f"{case.attrs}compute: {case.compute}\nbackward: {backward}\n"
+        f"{case.attrs}compute: |\n  {case.compute}\nbackward: {backward}\n"
     )
     path = folder / "case.yaml"
     path.write_text(text, encoding="utf-8")

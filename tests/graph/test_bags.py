@@ -64,6 +64,8 @@ inputs:
 outputs:
   y: {{dtype: t, shape: '[{first}, t[1]]'}}
 compute: {compute}
+cases:
+  - {{t: [17, 300], {case}}}
 """
 
 
@@ -75,7 +77,10 @@ def spec_of(compute: str) -> OpSpec:
     elif "weights" in compute:
         more = "  weights: {dtype: t, shape: like i}"
     first = "offsets[0] - 1" if "include_last" in compute else "offsets[0]" if offsets else "i[0]"
-    text = SPEC.format(rank=1 if offsets else 2, more=more, first=first, compute=compute)
+    # the case shows that the length of bags is not that of rows
+    case = "i: [300], offsets: [40]" if offsets else "i: [70, 7]"
+    case += ", weights: [70, 7]" if "weights" in compute else ""
+    text = SPEC.format(rank=1 if offsets else 2, more=more, first=first, compute=compute, case=case)
     spec = parse_spec(text, "spec.yaml").spec
     assert spec is not None
     return spec

@@ -14,6 +14,10 @@ from msopgen_wrap.schedule.program import Scalar
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
 
+# Parts of torch come after its door.
+# isort: split
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
 # How a scatter joins a value to what an element has -> the instruction; a copy takes its place.
 COMBINES = {"copy": "", "add": "Add", "multiply": "Mul", "largest": "Max", "smallest": "Min"}
 # Reductions of PyTorch's calls -> how values are joined.
@@ -42,6 +46,9 @@ class IndexCall:
             a number, a gather whose index repeats elements.
         reshaped: whether the output is the result in another shape; of calls with an index for each
             element, and scatters.
+        items: of a scatter with an index for each element, the operand that has the shape of the
+            index; "" where none has, as of an index and values that repeat elements.
+        item_sizes: those of the index where ``items`` is "".
     """
 
     table: str
@@ -56,6 +63,8 @@ class IndexCall:
     numbers: tuple[Scalar | None, Scalar | None] = (None, None)
     sizes: tuple[ScalarExpr, ...] = ()
     reshaped: bool = False
+    items: str = ""
+    item_sizes: tuple[ScalarExpr, ...] = ()
 
 
 @dataclass
@@ -263,12 +272,33 @@ def _elements(reader: CallReader, node: Node) -> IndexCall:
 
 def _scatter(reader: CallReader, node: Node) -> IndexCall:
     combine = "add" if "scatter_add" in target_name(node) else "copy"
-    return _scattered(reader, _elements(reader, node), node.args[0], node.args[3], combine)
+    return _scattered_elements(reader, node, combine)
 
 
 def _scatter_reduce(reader: CallReader, node: Node) -> IndexCall:
-    combine = _joined(reader, node)
-    return _scattered(reader, _elements(reader, node), node.args[0], node.args[3], combine)
+    return _scattered_elements(reader, node, _joined(reader, node))
+
+
+def _scattered_elements(reader: CallReader, node: Node, combine: str) -> IndexCall:
+    """Read a scatter that has an index for each element, and whose shape the index has.
+
+    A view does not repeat elements (``i[:, None].expand_as(values)``): sizes of 1 are broadcast.
+    """
+    call = _scattered(reader, _elements(reader, node), node.args[0], node.args[3], combine)
+    index, values = node.args[2], node.args[3]
+    if not is_expanded(index):
+        return replace(call, items=call.indices[0])
+    if call.values and not is_expanded(values) and _have_one_shape(index, values):
+        return replace(call, items=call.values)
+    return replace(call, item_sizes=reader.sizes_of(index))
+
+
+def _have_one_shape(first: Any, second: Any) -> bool:
+    """Whether two tensors of a graph have the same shape in every call."""
+    one, other = first.meta["val"].shape, second.meta["val"].shape
+    return len(one) == len(other) and all(
+        statically_known_true(a == b) for a, b in zip(one, other, strict=True)
+    )
 
 
 def _index_reduce(reader: CallReader, node: Node) -> IndexCall:

@@ -73,6 +73,10 @@ class IndexPlan(OpPlan[IndexBody]):
         """Return the attr that gives the axis."""
         return {self.call.attr} if self.call.attr else set()
 
+    def tiling_numbers(self) -> dict[str, Scalar]:
+        """Return the sizes of an index that no operand has."""
+        return {f"items{axis}": Scalar(size) for axis, size in enumerate(self.call.item_sizes)}
+
 
 def plan_index(
     family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
@@ -125,7 +129,7 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
         OpgenError: OPG204 where neither does.
     """
     found = [call, *(CallReader(spec, other, 0).read() for other in others)]
-    if any(other.sizes != call.sizes for other in found):
+    if any((c.sizes, c.item_sizes) != (call.sizes, call.item_sizes) for c in found):
         reader = CallReader(spec, others[0], 0)
         node = reader.anchor()
         raise reader.refusal(node, "the sizes of the tensor depend on the rank of the inputs")
@@ -161,7 +165,11 @@ def _with_axis_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> Index
 
 def _known(call: IndexCall, name: str, value: Any) -> IndexCall:
     """Return a call whose sizes are those of a value of an attr."""
-    return replace(call, sizes=tuple(with_attr(size, name, value) for size in call.sizes))
+    sizes, item_sizes = (
+        tuple(with_attr(size, name, value) for size in known)
+        for known in (call.sizes, call.item_sizes)
+    )
+    return replace(call, sizes=sizes, item_sizes=item_sizes)
 
 
 def _shapes(spec: OpSpec, name: str) -> Diagnostic:

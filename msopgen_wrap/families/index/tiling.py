@@ -62,7 +62,8 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             field_row("int64_t", "valueOffset", 0, f"the first element of {call.values}"),
         ]
     fields += scalar_fields(plan.scalar_names, plan.scalars())
-    values = shared_values(spec, plan, style, plan.scalars(), all_views=True)
+    numbers = {**plan.scalars(), **plan.tiling_numbers()}
+    values = shared_values(spec, plan, style, numbers, all_views=True)
     text = (
         environment("index")
         .get_template("tiling.cpp.jinja")
@@ -71,6 +72,7 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             **values,
             call=call,
             sizes=[to_cpp(size) for size in call.sizes],
+            item_sizes=[to_cpp(size) for size in call.item_sizes],
             index_views=[f"{name}View" for name in call.indices],
             axis=attr_variable(call.attr) if call.attr else plan.axis,
             budgets=_budgets(plan),
