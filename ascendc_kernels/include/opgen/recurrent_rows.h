@@ -213,7 +213,7 @@ class RecurrentRows {
                 AscendC::Muls(State(i), hidden, 1.0f, box.count);
                 VectorBarrier();
             }
-            const LocalTensor<T> narrow = Narrowed(hidden, box);
+            LocalTensor<T> narrow = Narrowed(hidden, box);
             StoreBox(workspace_.state, narrow, ItemRows(space_.width), box);
             if (last) {
                 StoreBox(hnGm_, narrow, StateRows(space_.width), box);
@@ -247,21 +247,21 @@ class RecurrentRows {
     }
     // A tile as it is stored, ready to be copied out; the caller frees it.
     __aicore__ inline LocalTensor<T> Narrowed(const Tile32& tile, const Tile& box) {
-        const LocalTensor<T> narrow = outQueue_.template AllocTensor<T>();
+        LocalTensor<T> narrow = outQueue_.template AllocTensor<T>();
         NarrowCopy(narrow, tile, box.count);
         VectorBarrier();
         outQueue_.EnQue(narrow);
         return outQueue_.template DeQue<T>();
     }
     __aicore__ inline void StoreCell(uint32_t index, const Tile& box) {
-        const LocalTensor<T> narrow = Narrowed(State(index), box);
+        LocalTensor<T> narrow = Narrowed(State(index), box);
         StoreBox(cnGm_, narrow, StateRows(space_.hidden), box);
         outQueue_.FreeTensor(narrow);
     }
     // Store a box of the hidden state of a time: result, what the next step multiplies, last state.
     __aicore__ inline void StoreHidden(const Tile32& hidden, const Tile& box, uint32_t time,
                                        bool last) {
-        const LocalTensor<T> narrow = Narrowed(hidden, box);
+        LocalTensor<T> narrow = Narrowed(hidden, box);
         StoreBox(results_, narrow, ResultRows(time), box);
         if (last) {
             StoreBox(hnGm_, narrow, StateRows(space_.width), box);
@@ -283,12 +283,14 @@ class RecurrentRows {
         for (uint32_t i = 0; i < count; ++i) {
             const Tile box = hiddenBoxes_.At(i);
             LoadProducts(box);
+            LocalTensor<float> given = givenQueue_.template DeQue<float>();
             if (i + 1 < count) {
                 LoadGiven(time, hiddenBoxes_.At(i + 1));
             }
-            RunBox(i, box);
+            RunBox(i, box, given);
+            givenQueue_.FreeTensor(given);
             if (space_.projected) {
-                const LocalTensor<T> narrow = Narrowed(Hidden(), box);
+                LocalTensor<T> narrow = Narrowed(Hidden(), box);
                 StoreBox(workspace_.unprojected, narrow, ItemRows(space_.hidden), box);
                 outQueue_.FreeTensor(narrow);
             } else {
@@ -323,9 +325,8 @@ class RecurrentRows {
         productQueue_.EnQue(tile);
     }
     // The next state of a box, and its hidden state in Hidden().
-    __aicore__ inline void RunBox(uint32_t index, const Tile& box) {
-        const LocalTensor<float> givenTile = givenQueue_.template DeQue<float>();
-        const LocalTensor<float> productTile = productQueue_.template DeQue<float>();
+    __aicore__ inline void RunBox(uint32_t index, const Tile& box, const Tile32& givenTile) {
+        LocalTensor<float> productTile = productQueue_.template DeQue<float>();
         Tile32 given[4], products[4];
         for (uint32_t gate = 0; gate < Cell::kGates; ++gate) {
             given[gate] = givenTile[gate * kRecurrentTile];
@@ -343,7 +344,6 @@ class RecurrentRows {
         }
         scratch.mask = maskBuf_.template Get<uint8_t>();
         Cell::Step(State(index), Hidden(), given, products, scratch, box.count);
-        givenQueue_.FreeTensor(givenTile);
         productQueue_.FreeTensor(productTile);
     }
     __aicore__ inline void AddBias(const Tile32& tile, uint32_t place, const Tile& box) {
