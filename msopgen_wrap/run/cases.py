@@ -84,10 +84,19 @@ def _variations(spec: OpSpec, cases: list[TestCase]) -> list[TestCase]:
             given = [c for c in own if c.shapes.get(param.name) is not None]
             if param.kind is ParamKind.OPTIONAL and given:
                 found.append(replace(given[0], shapes={**given[0].shapes, param.name: None}))
-        largest = max(own, key=lambda c: _elements(c), default=None)
-        if largest is not None:
-            found += [replace(largest, block_dim=1), replace(own[0], values="special")]
+        found += [replace(max(own, key=_elements), block_dim=1)] if own else []
+        special = [case for case in own if _takes_any_float(spec, case)]
+        found += [replace(case, values="special") for case in special[:1]]
     return list({case_key(case): case for case in found}.values())
+
+
+def _takes_any_float(spec: OpSpec, case: TestCase) -> bool:
+    """Say whether a case has a float tensor whose numbers no range bounds."""
+    return any(
+        p.low is None and p.high is None and "float" in p.dtypes[case.combo]
+        for p in spec.inputs
+        if case.shapes.get(p.name)
+    )
 
 
 def _elements(case: TestCase) -> int:

@@ -23,13 +23,14 @@ class WeightProduct {
         product_.Init(&cube, pipe);
         product_.SetOrgShape(cube.M, cube.N, cube.Ka, cube.Kb, static_cast<int>(resultPitch));
     }
+    // add: whether the product is added to the result instead of overwriting it.
     __aicore__ inline void Multiply(const GlobalTensor<float>& result, const GlobalTensor<T>& left,
-                                    const GlobalTensor<T>& weights, uint32_t rows,
-                                    uint32_t columns) {
+                                    const GlobalTensor<T>& weights, uint32_t rows, uint32_t columns,
+                                    bool add = false) {
         product_.SetTail(static_cast<int>(rows), static_cast<int>(columns));
         product_.SetTensorA(left);
         product_.SetTensorB(weights, true);
-        product_.IterateAll(result);
+        product_.IterateAll(result, add ? 1 : 0);
     }
     __aicore__ inline void End() { product_.End(); }
 
@@ -104,10 +105,15 @@ class RecurrentProducts {
             const uint32_t column = static_cast<uint32_t>(i % across) * space_.blockColumns;
             const uint32_t direction = static_cast<uint32_t>(i / across / down);
             const GlobalTensor<T> weights = Weights(inputWeights_, layer, direction);
-            product.Multiply(workspace_.gates[(direction * rows + row) * columns + column],
-                             below[row * depth], weights[static_cast<uint64_t>(column) * depth],
-                             Least(rows - row, space_.blockRows),
-                             Least(columns - column, space_.blockColumns));
+            const uint32_t blockRows = Least(rows - row, space_.blockRows);
+            const uint32_t blockColumns = Least(columns - column, space_.blockColumns);
+            // x has one part.
+            for (uint32_t part = 0; part < (layer == 0 ? 1 : kStateParts<T>); ++part) {
+                product.Multiply(workspace_.gates[(direction * rows + row) * columns + column],
+                                 below[(part * rows + row) * depth],
+                                 weights[static_cast<uint64_t>(column) * depth], blockRows,
+                                 blockColumns, part > 0);
+            }
         }
         product.End();
     }
@@ -126,17 +132,17 @@ class RecurrentProducts {
         for (uint64_t i = RecurrentSpace::Group(); i < space_.Items();
              i += RecurrentSpace::Groups()) {
             const RecurrentItem item = space_.Item(i);
+            const uint32_t rows = kStateParts<T> * item.rows;
             const GlobalTensor<T> weights = Weights(stateWeights_, layer, item.direction);
             for (uint32_t step = 0; step < space_.steps; ++step) {
                 AscendC::CrossCoreWaitFlag(kStateReady);
-                product.Multiply(workspace_.products, workspace_.state, weights, item.rows,
-                                 columns);
+                product.Multiply(workspace_.products, workspace_.state, weights, rows, columns);
                 AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kProductReady);
                 if (space_.projected) {
                     const GlobalTensor<T> down = Weights(projections_, layer, item.direction);
                     AscendC::CrossCoreWaitFlag(kHiddenReady);
-                    projection.Multiply(workspace_.projected, workspace_.unprojected, down,
-                                        item.rows, space_.width);
+                    projection.Multiply(workspace_.projected, workspace_.unprojected, down, rows,
+                                        space_.width);
                     AscendC::CrossCoreSetFlag<2, PIPE_FIX>(kProjectedReady);
                 }
             }

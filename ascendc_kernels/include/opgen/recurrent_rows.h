@@ -2,7 +2,8 @@
 //
 // The vector cores' part of recurrent layers: the gates of each step, the states and the results
 // (recurrent_space.h says how cores share them). A vector core has half of the rows of an item. Its
-// states stay in UB in float32 through all steps; what the cube core multiplies is rounded to T.
+// states stay in UB in float32 through all steps; the cube core multiplies them in parts of type T
+// (kStateParts).
 #ifndef OPGEN_RECURRENT_ROWS_H
 #define OPGEN_RECURRENT_ROWS_H
 
@@ -74,7 +75,7 @@ class RecurrentRows {
         biasPitch_ = (space_.hidden + 15) / 16 * 16;  // boxes have a pitch of whole blocks of half
         const uint32_t tile = Bytes<float>(kRecurrentTile);
         pipe->InitBuffer(givenQueue_, 2, Cell::kGates * tile);
-        pipe->InitBuffer(productQueue_, 2, Cell::kGates * tile);
+        pipe->InitBuffer(productQueue_, 1, kStateParts<T> * Cell::kGates * tile);
         pipe->InitBuffer(narrowQueue_, 1, Bytes<T>(kRecurrentTile));
         pipe->InitBuffer(outQueue_, 2, Bytes<T>(kRecurrentTile));
         pipe->InitBuffer(stateBuf_, kRecurrentTiles * tile);
@@ -213,19 +214,17 @@ class RecurrentRows {
                 AscendC::Muls(State(i), hidden, 1.0f, box.count);
                 VectorBarrier();
             }
-            LocalTensor<T> narrow = Narrowed(hidden, box);
-            StoreBox(workspace_.state, narrow, ItemRows(space_.width), box);
+            StoreParts(workspace_.state, hidden, space_.width, box);
             if (last) {
-                StoreBox(hnGm_, narrow, StateRows(space_.width), box);
+                Store(hnGm_, hidden, StateRows(space_.width), box);
             }
-            outQueue_.FreeTensor(narrow);
         }
         if constexpr (Cell::kHasCell) {
             for (uint32_t i = 0; i < hiddenBoxes_.Count(); ++i) {
                 const Tile box = hiddenBoxes_.At(i);
                 LoadState(State(i), c0Gm_, cellGiven_, StateRows(space_.hidden), box);
                 if (last) {
-                    StoreCell(i, box);
+                    Store(cnGm_, State(i), StateRows(space_.hidden), box);
                 }
             }
         }
@@ -253,22 +252,69 @@ class RecurrentRows {
         outQueue_.EnQue(narrow);
         return outQueue_.template DeQue<T>();
     }
-    __aicore__ inline void StoreCell(uint32_t index, const Tile& box) {
-        LocalTensor<T> narrow = Narrowed(State(index), box);
-        StoreBox(cnGm_, narrow, StateRows(space_.hidden), box);
+    __aicore__ inline void Store(const GlobalTensor<T>& gm, const Tile32& tile, const Walk& rows,
+                                 const Tile& box) {
+        LocalTensor<T> narrow = Narrowed(tile, box);
+        StoreBox(gm, narrow, rows, box);
+        outQueue_.FreeTensor(narrow);
+    }
+    // What rounding took from a tile, ready to be copied out; the caller frees it.
+    __aicore__ inline LocalTensor<T> Rest(const Tile32& tile, const LocalTensor<T>& narrow,
+                                          const Tile& box) {
+        const Tile32 rest = Scratch(0);
+        const MaskTile mask = maskBuf_.template Get<uint8_t>();
+        WidenCopy(rest, narrow, box.count);
+        VectorBarrier();
+        AscendC::Sub(rest, tile, rest, box.count);
+        VectorBarrier();
+        // Of an infinity nothing is left, not NaN.
+        FillTail(rest, box.count, 0.0f);
+        const uint32_t lanes = AlignLanes(box.count);
+        AscendC::Compare(mask, rest, rest, CMPMODE::EQ, lanes);
+        VectorBarrier();
+        AscendC::Select(rest, mask, rest, 0.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, lanes);
+        VectorBarrier();
+        return Narrowed(rest, box);
+    }
+    __aicore__ inline static Walk Below(const Walk& walk, uint64_t rows, uint64_t width) {
+        Walk below = walk;
+        below.offset += static_cast<int64_t>(rows * width);
+        return below;
+    }
+    // Store the parts of a tile that the cube core multiplies.
+    __aicore__ inline void StoreParts(const GlobalTensor<T>& gm, const Tile32& tile, uint64_t width,
+                                      const Tile& box) {
+        LocalTensor<T> narrow = Narrowed(tile, box);
+        StoreBox(gm, narrow, ItemRows(width), box);
+        if constexpr (kStateParts<T> > 1) {
+            LocalTensor<T> rest = Rest(tile, narrow, box);
+            StoreBox(gm, rest, Below(ItemRows(width), item_.rows, width), box);
+            outQueue_.FreeTensor(rest);
+        }
         outQueue_.FreeTensor(narrow);
     }
     // Store a box of the hidden state of a time: result, what the next step multiplies, last state.
     __aicore__ inline void StoreHidden(const Tile32& hidden, const Tile& box, uint32_t time,
                                        bool last) {
+        const bool read = layer_ + 1 < space_.layers;  // by the next layer
+        const Walk rows = ResultRows(time);
         LocalTensor<T> narrow = Narrowed(hidden, box);
-        StoreBox(results_, narrow, ResultRows(time), box);
+        StoreBox(results_, narrow, rows, box);
         if (last) {
             StoreBox(hnGm_, narrow, StateRows(space_.width), box);
-        } else {
-            StoreBox(workspace_.state, narrow, ItemRows(space_.width), box);
+        }
+        if constexpr (kStateParts<T> > 1) {
+            if (read) {
+                LocalTensor<T> rest = Rest(hidden, narrow, box);
+                const uint64_t width = static_cast<uint64_t>(space_.directions) * space_.width;
+                StoreBox(results_, rest, Below(rows, space_.Rows(), width), box);
+                outQueue_.FreeTensor(rest);
+            }
         }
         outQueue_.FreeTensor(narrow);
+        if (!last) {
+            StoreParts(workspace_.state, hidden, space_.width, box);
+        }
     }
 
     // ---- steps ----
@@ -290,14 +336,12 @@ class RecurrentRows {
             RunBox(i, box, given);
             givenQueue_.FreeTensor(given);
             if (space_.projected) {
-                LocalTensor<T> narrow = Narrowed(Hidden(), box);
-                StoreBox(workspace_.unprojected, narrow, ItemRows(space_.hidden), box);
-                outQueue_.FreeTensor(narrow);
+                StoreParts(workspace_.unprojected, Hidden(), space_.hidden, box);
             } else {
                 StoreHidden(Hidden(), box, time, last);
             }
             if (Cell::kHasCell && last) {
-                StoreCell(i, box);
+                Store(cnGm_, State(i), StateRows(space_.hidden), box);
             }
         }
     }
@@ -321,7 +365,11 @@ class RecurrentRows {
     }
     __aicore__ inline void LoadProducts(const Tile& box) {
         LocalTensor<float> tile = productQueue_.template AllocTensor<float>();
-        LoadGates(tile, workspace_.products, ItemRows(Cell::kGates * space_.hidden), box);
+        const uint64_t columns = static_cast<uint64_t>(Cell::kGates) * space_.hidden;
+        for (uint32_t part = 0; part < kStateParts<T>; ++part) {
+            LoadGates(tile[part * Cell::kGates * kRecurrentTile], workspace_.products,
+                      Below(ItemRows(columns), part * item_.rows, columns), box);
+        }
         productQueue_.EnQue(tile);
     }
     // The next state of a box, and its hidden state in Hidden().
@@ -331,6 +379,7 @@ class RecurrentRows {
         for (uint32_t gate = 0; gate < Cell::kGates; ++gate) {
             given[gate] = givenTile[gate * kRecurrentTile];
             products[gate] = productTile[gate * kRecurrentTile];
+            AddPart(products[gate], productTile[(Cell::kGates + gate) * kRecurrentTile], box);
             if (biased_) {
                 AddBias(given[gate], gate, box);
                 if (gate >= Cell::kJoined) {
@@ -346,6 +395,13 @@ class RecurrentRows {
         Cell::Step(State(index), Hidden(), given, products, scratch, box.count);
         productQueue_.FreeTensor(productTile);
     }
+    // Add the product of the second part of a state, where there is one.
+    __aicore__ inline void AddPart(const Tile32& product, const Tile32& second, const Tile& box) {
+        if constexpr (kStateParts<T> > 1) {
+            AscendC::Add(product, product, second, box.count);
+            VectorBarrier();
+        }
+    }
     __aicore__ inline void AddBias(const Tile32& tile, uint32_t place, const Tile& box) {
         const Tile32 bias = Bias(place)[static_cast<uint32_t>(box.col)];
         ForRows(tile, bias, box.pitch, box.rows, box.pitch, 0, AddRows());
@@ -355,9 +411,13 @@ class RecurrentRows {
         for (uint32_t i = 0; i < widthBoxes_.Count(); ++i) {
             const Tile box = widthBoxes_.At(i);
             LocalTensor<float> tile = productQueue_.template AllocTensor<float>();
-            LoadBox(tile, workspace_.projected, ItemRows(space_.width), box);
+            for (uint32_t part = 0; part < kStateParts<T>; ++part) {
+                LoadBox(tile[part * kRecurrentTile], workspace_.projected,
+                        Below(ItemRows(space_.width), part * item_.rows, space_.width), box);
+            }
             productQueue_.EnQue(tile);
             tile = productQueue_.template DeQue<float>();
+            AddPart(tile, tile[kRecurrentTile], box);
             StoreHidden(tile, box, time, last);
             productQueue_.FreeTensor(tile);
         }

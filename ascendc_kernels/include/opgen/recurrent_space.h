@@ -20,6 +20,12 @@
 
 namespace opgen {
 
+// What the cube core multiplies of a float32 number: one that T cannot hold is the sum of two, the
+// rounded number and the rounded rest, so that states keep more than twice the digits of T. The
+// parts of some rows lie one below the other, and so do their products, which are added up.
+template <typename T>
+constexpr uint32_t kStateParts = sizeof(T) == sizeof(float) ? 1 : 2;
+
 // Flags between the cube core and the vector cores of a group.
 constexpr uint16_t kStateReady = 4;      // the cube core may multiply the state
 constexpr uint16_t kProductReady = 5;    // the vector cores may read the product
@@ -98,15 +104,15 @@ struct RecurrentSpace {
     }
 };
 
-// Parts of the workspace. Those of a group serve one item at a time.
+// Places in the workspace. Those of a group serve one item at a time. `parts` is kStateParts.
 template <typename T>
 struct RecurrentWorkspace {
     GlobalTensor<float> gates;      // [directions, rows, gates x hidden] that the inputs give
-    GlobalTensor<T> results;        // [rows, directions x width] of the layer below
-    GlobalTensor<T> state;          // [itemRows, width] of a group
-    GlobalTensor<float> products;   // [itemRows, gates x hidden]
-    GlobalTensor<T> unprojected;    // [itemRows, hidden]
-    GlobalTensor<float> projected;  // [itemRows, width]
+    GlobalTensor<T> results;        // [parts, rows, directions x width] of the layer below
+    GlobalTensor<T> state;          // [parts, rows of the item, width] of a group
+    GlobalTensor<float> products;   // [parts, rows of the item, gates x hidden]
+    GlobalTensor<T> unprojected;    // [parts, rows of the item, hidden]
+    GlobalTensor<float> projected;  // [parts, rows of the item, width]
 
     template <typename Tiling>
     __aicore__ inline void Init(GM_ADDR workspace, const Tiling& tiling) {

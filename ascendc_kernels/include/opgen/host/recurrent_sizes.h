@@ -32,6 +32,10 @@ struct RecurrentSizes {
     int64_t resultsAt = 0, groupsAt = 0, groupBytes = 0;
     int64_t projectedAt = 0, stateAt = 0, unprojectedAt = 0;
 
+    // A state of less than 32 bits is multiplied as the sum of two numbers.
+    int64_t Parts() const { return bytes == 4 ? 1 : 2; }
+    // Rows that the product of the states of an item has.
+    int64_t ProductRows() const { return itemRows * Parts(); }
     bool Projected() const { return width != hidden; }
     int64_t Rows() const { return steps * batch; }
     int64_t Columns() const { return gates * hidden; }
@@ -62,11 +66,12 @@ struct RecurrentSizes {
             CeilDiv(Rows(), blockRows) * CeilDiv(Columns(), blockColumns) * directions;
         groups = std::max<int64_t>(1, std::min(cubeCores, std::max(items, blocks)));
         resultsAt = Place(Rows() * Columns() * directions * 4);
-        groupsAt = resultsAt + (layers > 1 ? Place(Rows() * directions * width * bytes) : 0);
-        projectedAt = Place(itemRows * Columns() * 4);
-        stateAt = projectedAt + (Projected() ? Place(itemRows * width * 4) : 0);
-        unprojectedAt = stateAt + Place(itemRows * width * bytes);
-        groupBytes = unprojectedAt + (Projected() ? Place(itemRows * hidden * bytes) : 0);
+        groupsAt =
+            resultsAt + (layers > 1 ? Place(Rows() * Parts() * directions * width * bytes) : 0);
+        projectedAt = Place(ProductRows() * Columns() * 4);
+        stateAt = projectedAt + (Projected() ? Place(ProductRows() * width * 4) : 0);
+        unprojectedAt = stateAt + Place(ProductRows() * width * bytes);
+        groupBytes = unprojectedAt + (Projected() ? Place(ProductRows() * hidden * bytes) : 0);
         return "";
     }
 

@@ -106,8 +106,8 @@ static ge::graphStatus GruTiling(gert::TilingContext* context) {
                             sizes.inputs, sizes.blockRows, sizes.blockColumns, 1) &&
          opgen::TileProduct(platform, GRU_CUBE(resultCube), dtype, sizes.bytes, rows, columns,
                             width * sizes.directions, sizes.blockRows, sizes.blockColumns, 1) &&
-         opgen::TileProduct(platform, GRU_CUBE(stateCube), dtype, sizes.bytes, sizes.itemRows,
-                            columns, width, sizes.itemRows, columns, 1));
+         opgen::TileProduct(platform, GRU_CUBE(stateCube), dtype, sizes.bytes, sizes.ProductRows(),
+                            columns, width, sizes.ProductRows(), columns, 1));
     OPGEN_CHECK(context, fits, "no base block of the products fits L1 and L0");
 #if !OPGEN_PLAIN_TILING
     OPGEN_CHECK(context, opgen::SaveTiling(context, tiling),

@@ -107,11 +107,12 @@ static ge::graphStatus LstmTiling(gert::TilingContext* context) {
                             sizes.inputs, sizes.blockRows, sizes.blockColumns, 1) &&
          opgen::TileProduct(platform, LSTM_CUBE(resultCube), dtype, sizes.bytes, rows, columns,
                             width * sizes.directions, sizes.blockRows, sizes.blockColumns, 1) &&
-         opgen::TileProduct(platform, LSTM_CUBE(stateCube), dtype, sizes.bytes, sizes.itemRows,
-                            columns, width, sizes.itemRows, columns, 2));
+         opgen::TileProduct(platform, LSTM_CUBE(stateCube), dtype, sizes.bytes, sizes.ProductRows(),
+                            columns, width, sizes.ProductRows(), columns, 2));
     if (multiplies && fits && sizes.Projected()) {
         fits = opgen::TileProduct(platform, LSTM_CUBE(projectionCube), dtype, sizes.bytes,
-                                  sizes.itemRows, width, sizes.hidden, sizes.itemRows, width, 2);
+                                  sizes.ProductRows(), width, sizes.hidden, sizes.ProductRows(),
+                                  width, 2);
     }
     OPGEN_CHECK(context, fits, "no base block of the products fits L1 and L0");
 #if !OPGEN_PLAIN_TILING
