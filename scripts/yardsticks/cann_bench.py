@@ -92,7 +92,7 @@ class SpecOp:
         """
         from msopgen_wrap.torch_import import torch
 
-        inputs = [_input(p, given.pop(self.names[p.name], None)) for p in self.spec.inputs]
+        inputs = [op_input(p, given.pop(self.names[p.name], None)) for p in self.spec.inputs]
         attrs = {}
         for name, value in given.items():
             own = self.attrs.get(name)
@@ -143,7 +143,7 @@ def _holds_tensors(value: Any) -> bool:
     return hasattr(value, "numel")
 
 
-def _input(param: Any, value: Any) -> Any:
+def op_input(param: Any, value: Any) -> Any:
     """Return a tensor or a list as the op takes it: a list that is not given has no tensors."""
     if param.kind.name == "DYNAMIC":
         given = value if isinstance(value, (list, tuple)) else [value]
