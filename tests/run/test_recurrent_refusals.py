@@ -1,4 +1,4 @@
-"""What the tiling of recurrent layers refuses, and lists of handwritten kernels in the case grid."""
+"""What the tiling of recurrent layers refuses; lists of handwritten kernels in the case grid."""
 
 from __future__ import annotations
 

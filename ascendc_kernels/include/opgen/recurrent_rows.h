@@ -20,28 +20,6 @@ constexpr uint32_t kRecurrentTile = 1024;   // elements of a tile
 constexpr uint32_t kRecurrentTiles = 8;     // of the states of a core
 constexpr uint32_t kRecurrentWidth = 2048;  // the widest state
 
-// Rows and columns of a core, cut into boxes.
-struct RecurrentBoxes {
-    uint32_t rows = 0, columns = 0;
-    uint32_t boxRows = 1, boxColumns = 1;
-
-    __aicore__ inline uint32_t Across() const { return (columns + boxColumns - 1) / boxColumns; }
-    __aicore__ inline uint32_t Count() const { return (rows + boxRows - 1) / boxRows * Across(); }
-    __aicore__ inline Tile At(uint32_t index) const {
-        constexpr uint32_t kPitchUnit = 16;  // whole blocks of half
-        Tile box;
-        box.row = index / Across() * boxRows;
-        box.col = index % Across() * boxColumns;
-        const uint32_t rowsLeft = rows - static_cast<uint32_t>(box.row);
-        const uint32_t columnsLeft = columns - static_cast<uint32_t>(box.col);
-        box.rows = rowsLeft < boxRows ? rowsLeft : boxRows;
-        box.cols = columnsLeft < boxColumns ? columnsLeft : boxColumns;
-        box.pitch = (box.cols + kPitchUnit - 1) / kPitchUnit * kPitchUnit;
-        box.count = box.rows * box.pitch;
-        return box;
-    }
-};
-
 // T: of the tensors; Cell: of gate_functions.h.
 template <typename T, typename Cell>
 class RecurrentRows {
