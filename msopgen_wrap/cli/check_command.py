@@ -113,24 +113,32 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     found: dict[tuple[str, str], Diagnostic] = {}
     tried = worked = 0
     failure: Diagnostic | None = None
-    for shapes in itertools.islice(_shape_sets(spec), MAX_SHAPES):
-        for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
-            for combo in range(spec.combos):
-                attrs = combined_attrs(spec, combo, given)
-                tried += 1
-                try:
-                    results = run(_meta_inputs(spec, shapes, combo), attrs)
-                except OpgenError as error:
-                    failure = failure or error.diagnostics[0]
-                    continue
-                worked += 1
-                for problem in _compare(spec, shapes, attrs, combo, results):
-                    key = (problem.code, str(problem.location))
-                    found.setdefault(key, problem)
+    for shapes, given in _calls(spec):
+        for combo in range(spec.combos):
+            attrs = combined_attrs(spec, combo, given)
+            tried += 1
+            try:
+                results = run(_meta_inputs(spec, shapes, combo), attrs)
+            except OpgenError as error:
+                failure = failure or error.diagnostics[0]
+                continue
+            worked += 1
+            for problem in _compare(spec, shapes, attrs, combo, results):
+                key = (problem.code, str(problem.location))
+                found.setdefault(key, problem)
     # Some shapes may not suit an op (axis 1 of a vector); failing on all of them is an error.
     if tried and not worked and failure is not None:
         return [failure]
     return list(found.values())
+
+
+def _calls(spec: OpSpec) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield shapes and attrs: the cases as they are, then shapes with mixes of attrs."""
+    for case in spec.cases:
+        yield case.shapes, case.attrs
+    for shapes in itertools.islice(_shape_sets(spec), MAX_SHAPES):
+        for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
+            yield shapes, given
 
 
 def _shape_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:

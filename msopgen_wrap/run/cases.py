@@ -37,6 +37,8 @@ def case_grid(
         large: include the 2^24+3 element case (for the first dtype combination).
         answers: which shapes an earlier search found to fit; new answers are added.
     """
+    if _has_lists_of_its_own(spec):
+        return _variations(spec, list(_own_cases(spec)))
     search = ShapeSearch(spec, _acceptance(spec), answers)
     grid = list(_default_cases(spec, search))
     cases: list[TestCase] = []
@@ -45,6 +47,12 @@ def case_grid(
         cases += _value_cases(spec, search, combo)
         if large and combo == 0:
             cases += _large_cases(search)
+    cases += _own_cases(spec)
+    return list({case_key(case): case for case in cases}.values())
+
+
+def _own_cases(spec: OpSpec) -> Iterator[TestCase]:
+    """Yield the cases that the spec lists."""
     for extra in spec.cases:
         combos = extra.dtypes if extra.dtypes is not None else range(spec.combos)
         shapes = {p.name: _freeze(extra.shapes.get(p.name)) for p in spec.inputs}
@@ -52,8 +60,52 @@ def case_grid(
             chosen = spec.chosen_attrs(combo)
             # an attr of the case leaves the combinations in which it has that value
             if all(extra.attrs.get(name, value) == value for name, value in chosen.items()):
-                cases.append(TestCase(combo, shapes, {**extra.attrs, **chosen}))
-    return list({case_key(case): case for case in cases}.values())
+                yield TestCase(combo, shapes, {**extra.attrs, **chosen})
+
+
+def _has_lists_of_its_own(spec: OpSpec) -> bool:
+    """Say whether only the spec's cases tell how many tensors its lists have, of which shapes.
+
+    That is so for lists of a handwritten kernel: its tiling decides which lists it takes, as those
+    of the weights of several layers. The lists of generated kernels are like one another.
+    """
+    lists = (p for p in spec.inputs if p.kind is ParamKind.DYNAMIC and p.shape is None)
+    return spec.kernel is not None and any(lists)
+
+
+def _variations(spec: OpSpec, cases: list[TestCase]) -> list[TestCase]:
+    """Return cases with, per dtypes, one without each optional input, on one core, of special
+    values.
+    """
+    found = list(cases)
+    for combo in range(spec.combos):
+        own = [case for case in cases if case.combo == combo]
+        for param in spec.inputs:
+            given = [c for c in own if c.shapes.get(param.name) is not None]
+            if param.kind is ParamKind.OPTIONAL and given:
+                found.append(replace(given[0], shapes={**given[0].shapes, param.name: None}))
+        found += [replace(max(own, key=_elements), block_dim=1)] if own else []
+        special = [case for case in own if _takes_any_float(spec, case)]
+        found += [replace(case, values="special") for case in special[:1]]
+    return list({case_key(case): case for case in found}.values())
+
+
+def _takes_any_float(spec: OpSpec, case: TestCase) -> bool:
+    """Say whether a case has a float tensor whose numbers no range bounds."""
+    return any(
+        p.low is None and p.high is None and "float" in p.dtypes[case.combo]
+        for p in spec.inputs
+        if case.shapes.get(p.name)
+    )
+
+
+def _elements(case: TestCase) -> int:
+    """Return the elements of all inputs of a case."""
+    total = 0
+    for shape in case.shapes.values():
+        tensors = shape if shape and isinstance(shape[0], tuple) else (shape,)
+        total += sum(math.prod(s) for s in tensors if s is not None)
+    return total
 
 
 def _acceptance(spec: OpSpec) -> Any:

@@ -118,7 +118,7 @@ def _case_shape(node: Node, param: TensorParam, reader: Reader) -> Any:
         reader.wrong_kind(node, f"the shape of '{name}'", "a list of dimensions", fix)
         return None
     if param.kind is ParamKind.DYNAMIC:
-        if not node.items or not all(isinstance(i, Sequence) for i in node.items):
+        if not all(isinstance(i, Sequence) for i in node.items):
             reader.findings.error(
                 "OPG056",
                 f"'{name}' is a tensor list: its shape is a list of shapes",

@@ -92,7 +92,7 @@ class SpecOp:
         """
         from msopgen_wrap.torch_import import torch
 
-        inputs = [_contiguous(given.pop(self.names[p.name], None)) for p in self.spec.inputs]
+        inputs = [op_input(p, given.pop(self.names[p.name], None)) for p in self.spec.inputs]
         attrs = {}
         for name, value in given.items():
             own = self.attrs.get(name)
@@ -141,6 +141,14 @@ def _holds_tensors(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_holds_tensors, value))
     return hasattr(value, "numel")
+
+
+def op_input(param: Any, value: Any) -> Any:
+    """Return a tensor or a list as the op takes it: a list that is not given has no tensors."""
+    if param.kind.name == "DYNAMIC":
+        given = value if isinstance(value, (list, tuple)) else [value]
+        return [_contiguous(v) for v in given if v is not None]
+    return _contiguous(value)
 
 
 def _contiguous(value: Any) -> Any:

@@ -37,16 +37,23 @@ def _mapped(value: Any, change: Callable[[int], int]) -> Any:
     return value
 
 
-def _divided(factor: int, divisors: Collection[int] = ()) -> Callable[[int], int]:
+def _divided(
+    factor: int, divisors: Collection[int] = (), roots: Collection[int] = ()
+) -> Callable[[int], int]:
     """Return what makes a number smaller.
 
     Args:
         divisors: counts of groups and the like, which go on dividing what they divide.
+        roots: sizes that are attrs, odd ones, so that it and a few times it are rounded apart: that
+            stays as many times of it, as the gates of a hidden size do.
     """
 
     def change(number: int) -> int:
         if abs(number) <= KEPT:
             return number
+        root = max((r for r in roots if number % r == 0 and r < number <= KEPT * r), default=0)
+        if root:
+            return number // root * change(root)
         small = max(math.ceil(abs(number) / factor), KEPT // 2)
         step = math.lcm(*(d for d in (2, *divisors) if number % d == 0))
         small = max(small // step, 1) * step
@@ -92,7 +99,9 @@ def divided(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
     factor = 1
     while elements(_mapped(case.input_shapes, _divided(factor))) > most and factor < 1 << 24:
         factor *= 2
-    change = _divided(factor, [n for n in _numbers(case.attrs or {}) if 1 < n <= KEPT])
+    attrs = _numbers(case.attrs or {})
+    divisors, roots = [n for n in attrs if 1 < n <= KEPT], [n for n in attrs if n > KEPT and n % 2]
+    change = _divided(factor, divisors, roots)
     sizes = _numbers(case.input_shapes) | _numbers(case.attrs or {})
     small = _changed(case, change)
     small.value_ranges = _smaller_values(case.value_ranges, case.dtypes, sizes, change)

@@ -47,6 +47,8 @@ LIBRARY = [
         "order/sort_row.yaml",
         "order/top_k_row.yaml",
         "recurrence/exponential_average.yaml",
+        "recurrence/gru.yaml",
+        "recurrence/lstm.yaml",
         "reduce/arg_max_row.yaml",
         "reduce/reduce_max.yaml",
         "scan/cummax.yaml",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from yardsticks.cann_bench import cases_in, counted, paired, spec_of_task
+from yardsticks.cann_bench import cases_in, counted, op_input, paired, spec_of_task
 from yardsticks.cann_cases import (
     ELEMENTS_AT_MOST,
     divided,
@@ -16,6 +17,8 @@ from yardsticks.cann_cases import (
     thinned,
     variants,
 )
+
+from msopgen_wrap.spec.model import ParamKind
 
 
 @dataclass
@@ -54,6 +57,13 @@ def test_a_size_is_the_same_in_attrs_and_as_largest_index():
     segments = small.attrs["num_segments"]
     assert segments < 1024 and small.value_ranges == [[-1, 1], [0, segments - 1]]
     assert small.attrs["axis"] == -1 and small.attrs["perm"] == [1, 0]
+
+
+def test_multiples_of_an_odd_attr_stay_such():
+    case = Case([[10, 400, 127], [[508, 127]]], attrs={"hiddenSize": 127, "numLayers": 1})
+    small = divided(case)
+    hidden = small.attrs["hiddenSize"]
+    assert hidden < 127 and small.input_shapes[1] == [[4 * hidden, hidden]]
 
 
 def test_leading_axes_alone_keep_the_others_related():
@@ -130,3 +140,15 @@ def test_what_halves_and_groups_divide_stays_divided() -> None:
     case = Case([[2, 60, 5, 7, 480], [1022, 2047]], attrs={"num_groups": 4})
     (_, channels, *_), (rows, _) = divided(case).input_shapes
     assert channels % 4 == 0 and rows % 2 == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "given"),
+    [
+        (None, ParamKind.DYNAMIC, []),
+        ([None], ParamKind.DYNAMIC, []),
+        (None, ParamKind.OPTIONAL, None),
+    ],
+)
+def test_absent_inputs(value, kind, given):
+    assert op_input(SimpleNamespace(kind=kind), value) == given

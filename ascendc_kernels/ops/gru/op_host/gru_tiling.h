@@ -1,0 +1,128 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Tiling of gru: sizes, how groups of cores share the batch, and the tilings of its products.
+#ifndef GRU_TILING_H
+#define GRU_TILING_H
+
+#include "../op_kernel/opgen/project.h"
+#include "opgen_log.h"
+#include "opgen_recurrent_call.h"
+#include "opgen_tiling_buffer.h"
+#include "register/op_def_registry.h"
+#if OPGEN_PLAIN_TILING
+#include "../op_kernel/gru_tiling_data.h"
+#define GRU_SET(name, value) tiling->name = (value)
+#define GRU_CUBE(name) tiling->name
+#else
+#include "register/tilingdata_base.h"
+#define GRU_SET(name, value) tiling.set_##name(value)
+#define GRU_CUBE(name) tiling.name
+#endif
+
+namespace optiling {
+#if !OPGEN_PLAIN_TILING
+BEGIN_TILING_DATA_DEF(GruTilingData)
+TILING_DATA_FIELD_DEF(uint32_t, steps);
+TILING_DATA_FIELD_DEF(uint32_t, batch);
+TILING_DATA_FIELD_DEF(uint32_t, inputs);
+TILING_DATA_FIELD_DEF(uint32_t, hidden);
+TILING_DATA_FIELD_DEF(uint32_t, width);
+TILING_DATA_FIELD_DEF(uint32_t, layers);
+TILING_DATA_FIELD_DEF(uint32_t, directions);
+TILING_DATA_FIELD_DEF(uint32_t, itemRows);
+TILING_DATA_FIELD_DEF(uint32_t, blockRows);
+TILING_DATA_FIELD_DEF(uint32_t, blockColumns);
+TILING_DATA_FIELD_DEF(uint32_t, boxRows);
+TILING_DATA_FIELD_DEF(uint32_t, boxColumns);
+TILING_DATA_FIELD_DEF(uint32_t, widthColumns);
+TILING_DATA_FIELD_DEF(uint32_t, batchFirst);
+TILING_DATA_FIELD_DEF(uint32_t, biased);
+TILING_DATA_FIELD_DEF(uint32_t, hiddenGiven);
+TILING_DATA_FIELD_DEF(uint32_t, cellGiven);
+TILING_DATA_FIELD_DEF(uint32_t, projected);
+TILING_DATA_FIELD_DEF(uint64_t, resultsAt);
+TILING_DATA_FIELD_DEF(uint64_t, groupsAt);
+TILING_DATA_FIELD_DEF(uint64_t, groupBytes);
+TILING_DATA_FIELD_DEF(uint64_t, projectedAt);
+TILING_DATA_FIELD_DEF(uint64_t, stateAt);
+TILING_DATA_FIELD_DEF(uint64_t, unprojectedAt);
+TILING_DATA_FIELD_DEF_STRUCT(TCubeTiling, inputCube);
+TILING_DATA_FIELD_DEF_STRUCT(TCubeTiling, resultCube);
+TILING_DATA_FIELD_DEF_STRUCT(TCubeTiling, stateCube);
+END_TILING_DATA_DEF;
+
+REGISTER_TILING_DATA_CLASS(Gru, GruTilingData)
+#endif
+
+static ge::graphStatus GruTiling(gert::TilingContext* context) {
+    platform_ascendc::PlatformAscendC platform(context->GetPlatformInfo());
+    opgen::RecurrentCall call;
+    std::string problem = opgen::ReadRecurrentCall(context, 3, false, call);
+    OPGEN_CHECK(context, problem.empty(), "%s", problem.c_str());
+    const auto* x = context->GetInputDesc(0);
+    OPGEN_CHECK(context, x != nullptr, "x is missing");
+    const int dtype = static_cast<int>(x->GetDataType());
+    opgen::RecurrentSizes& sizes = call.sizes;
+    sizes.bytes = x->GetDataType() == ge::DT_FLOAT ? 4 : 2;
+    problem = sizes.Share(static_cast<int64_t>(platform.GetCoreNumAic()));
+    OPGEN_CHECK(context, problem.empty(), "%s", problem.c_str());
+
+#if OPGEN_PLAIN_TILING
+    GruTilingData* tiling = context->GetTilingData<GruTilingData>();
+    OPGEN_CHECK(context, tiling != nullptr, "the tiling buffer is smaller than GruTilingData");
+    *tiling = GruTilingData();
+#else
+    GruTilingData tiling;
+#endif
+    GRU_SET(steps, static_cast<uint32_t>(sizes.steps));
+    GRU_SET(batch, static_cast<uint32_t>(sizes.batch));
+    GRU_SET(inputs, static_cast<uint32_t>(sizes.inputs));
+    GRU_SET(hidden, static_cast<uint32_t>(sizes.hidden));
+    GRU_SET(width, static_cast<uint32_t>(sizes.width));
+    GRU_SET(layers, static_cast<uint32_t>(sizes.layers));
+    GRU_SET(directions, static_cast<uint32_t>(sizes.directions));
+    GRU_SET(itemRows, static_cast<uint32_t>(sizes.itemRows));
+    GRU_SET(blockRows, static_cast<uint32_t>(sizes.blockRows));
+    GRU_SET(blockColumns, static_cast<uint32_t>(sizes.blockColumns));
+    GRU_SET(boxRows, static_cast<uint32_t>(sizes.boxRows));
+    GRU_SET(boxColumns, static_cast<uint32_t>(sizes.boxColumns));
+    GRU_SET(widthColumns, static_cast<uint32_t>(sizes.widthColumns));
+    GRU_SET(batchFirst, call.batchFirst ? 1 : 0);
+    GRU_SET(biased, call.biased ? 1 : 0);
+    GRU_SET(hiddenGiven, call.hiddenGiven ? 1 : 0);
+    GRU_SET(cellGiven, call.cellGiven ? 1 : 0);
+    GRU_SET(projected, sizes.Projected() ? 1 : 0);
+    GRU_SET(resultsAt, static_cast<uint64_t>(sizes.resultsAt));
+    GRU_SET(groupsAt, static_cast<uint64_t>(sizes.groupsAt));
+    GRU_SET(groupBytes, static_cast<uint64_t>(sizes.groupBytes));
+    GRU_SET(projectedAt, static_cast<uint64_t>(sizes.projectedAt));
+    GRU_SET(stateAt, static_cast<uint64_t>(sizes.stateAt));
+    GRU_SET(unprojectedAt, static_cast<uint64_t>(sizes.unprojectedAt));
+    const int64_t rows = sizes.Rows(), columns = sizes.Columns(), width = sizes.width;
+    const bool multiplies = rows > 0;
+    bool fits =
+        !multiplies ||
+        (opgen::TileProduct(platform, GRU_CUBE(inputCube), dtype, sizes.bytes, rows, columns,
+                            sizes.inputs, sizes.blockRows, sizes.blockColumns, 1) &&
+         opgen::TileProduct(platform, GRU_CUBE(resultCube), dtype, sizes.bytes, rows, columns,
+                            width * sizes.directions, sizes.blockRows, sizes.blockColumns, 1) &&
+         opgen::TileProduct(platform, GRU_CUBE(stateCube), dtype, sizes.bytes, sizes.ProductRows(),
+                            columns, width, sizes.ProductRows(), columns, 1));
+    OPGEN_CHECK(context, fits, "no base block of the products fits L1 and L0");
+#if !OPGEN_PLAIN_TILING
+    OPGEN_CHECK(context, opgen::SaveTiling(context, tiling),
+                "the tiling buffer is smaller than GruTilingData");
+#endif
+    // A launch counts cube cores, each with two vector cores; SyncAll needs all of them at once.
+    context->SetBlockDim(static_cast<uint32_t>(sizes.groups));
+    context->SetScheduleMode(1);
+    size_t* workspaces = context->GetWorkspaceSizes(1);
+    OPGEN_CHECK(context, workspaces != nullptr, "no room for the workspace size");
+    workspaces[0] = static_cast<size_t>(sizes.WorkspaceBytes()) + platform.GetLibApiWorkSpaceSize();
+    return ge::GRAPH_SUCCESS;
+}
+}  // namespace optiling
+
+#undef GRU_SET
+#undef GRU_CUBE
+#endif  // GRU_TILING_H
