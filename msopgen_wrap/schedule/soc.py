@@ -51,6 +51,7 @@ _LANE_BYTES = 4  # values are computed in 32 bits
 # Passes over a tile that a building block makes, as the counting sink sees them; all other
 # instructions are one. How long the division takes depends on the dtype: this is float32. A
 # recurrence takes some seven for each degree up to the largest one of the data: this is degree 64.
+# A power of a number that a call gives is mostly a product: this is a square or a cube.
 PASSES = {
     "opgen::Expm1": 20,
     "opgen::Log1p": 10,
@@ -70,6 +71,7 @@ PASSES = {
     "opgen::Atanh": 20,
     "opgen::Atan2": 41,
     "opgen::Pow": 23,
+    "opgen::PowOfNumber": 2,
     "opgen::Fmod": 252,
     "opgen::Remainder": 261,
     "opgen::FloorQuotient": 34,

@@ -45,7 +45,7 @@ inline std::string NoTileText(uint64_t ubSize, int64_t reserved, double bytes, i
 
 // What a core more adds to a launch, in cycles of a core: 0.15 us at 1.85 GHz. Fitted to published
 // times of built-in ops (1M elements: 24 to 32 cores beat 48 by 8% and 16 by 11%).
-constexpr double kLaunchCycles = 280;
+constexpr double kLaunchCycles = 185;
 // What a tile takes besides its data, in cycles: latency and issue of its copies.
 constexpr double kTileCycles = 250;
 // What the vector unit takes for each cycle of its rate: start-ups of instructions, and accesses to
