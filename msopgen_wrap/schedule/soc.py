@@ -83,19 +83,23 @@ PASSES = {
 }
 
 
-def vector_passes(program: Program, dtypes: Iterable[str]) -> int:
+def vector_passes(
+    program: Program, dtypes: Iterable[str], *, keeps_coefficients: bool = False
+) -> int:
     """Return how many vector instructions go over an element.
 
     Args:
         program: of the kernel; values of rows do not count.
         dtypes: of the operands and outputs: those that are not computed in are converted.
+        keeps_coefficients: whether UB holds the coefficients of polynomials.
     """
     passes = sum(dtype not in DIRECT for dtype in dtypes)
     for inst in program.insts:
         if inst.op in (*LOADS, "Store") or (inst.dst is not None and inst.dst.extent == "row"):
             continue
         if inst.op == "Polynomial":
-            passes += 2 * len(inst.mode.split(","))
+            terms = len(inst.mode.split(","))
+            passes += terms if keeps_coefficients else 2 * terms
         elif any(isinstance(a, Val) for a in inst.args):
             passes += PASSES.get(inst.op, 1)
     return passes
