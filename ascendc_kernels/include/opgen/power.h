@@ -82,7 +82,8 @@ __aicore__ inline void PowOfNumber(const Tile32& dst, const Tile32& x, float y, 
         AscendC::Duplicate(ty, 1.0f, count);
         VectorBarrier();
         AscendC::Div(dst, ty, x, count);
-    } else if (y >= 1.0f && y <= kMostProducts && y == static_cast<float>(static_cast<int32_t>(y))) {
+    } else if (y >= 1.0f && y <= kMostProducts &&
+               y == static_cast<float>(static_cast<int32_t>(y))) {
         AscendC::Muls(dst, x, 1.0f, count);
         for (int32_t power = 1; power < static_cast<int32_t>(y); ++power) {
             VectorBarrier();
