@@ -241,9 +241,12 @@ FITS: dict[str, tuple[Callable[[Any], Any], float, float, int]] = {
 }
 # name -> odd function, end of the interval around 0, degree, where the square is cut off
 ODD_FITS: dict[str, tuple[Callable[[Any], Any], float, int, float]] = {
-    "NORMAL_LOGIT": (_normal_logit, 4.7, 11, 36),
-    # Without a cut: the last coefficient is positive, so that the tail falls to 0 beyond the fit.
-    "NORMAL_LOGIT_LONG": (_normal_logit, 5.8, 17, math.inf),
+    # With what rounding adds, each value is within the mean relative error that the accuracy rule
+    # allows. Without a cut: the last coefficient is positive, so that the tail falls to 0 beyond
+    # the fit.
+    "NORMAL_LOGIT_BFLOAT16": (_normal_logit, 5.0, 7, math.inf),
+    "NORMAL_LOGIT_FLOAT16": (_normal_logit, 4.7, 13, math.inf),
+    "NORMAL_LOGIT_FLOAT32": (_normal_logit, 5.8, 17, math.inf),
 }
 ZEROS = {
     "DIGAMMA_ZERO": DIGAMMA_ZERO,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from msopgen_wrap.graph.scalars import Const
@@ -58,6 +59,12 @@ def scan_names(program: Program) -> dict[int, str]:
     return names
 
 
+def _with_fit(fit: str, statement: str) -> list[str]:
+    """Return a block of its own for a call, as the coefficients are a named array there."""
+    numbers = ", ".join(device_number(float(c), F32) for c in fit.split(", "))
+    return ["{", f"    constexpr float kFit[] = {{{numbers}}};", f"    {statement}", "}"]
+
+
 def _counts(inst: Inst) -> bool:
     """Whether a block counts its first operand itself, by the walk that its mode names."""
     full = inst.dst is not None and inst.dst.extent == "full"
@@ -78,6 +85,7 @@ class ProgramText:
         filled: operands whose tiles hold a number past their end, too, and keep it.
         small: whether 8-bit tensors are converted through the half tile ``bytes``.
         staged: whether operands of a box are widened in ``stage`` before they are expanded.
+        coefficients: polynomials whose coefficients UB holds -> the first block of each.
         boxed: the template argument that says whether tiles are boxes.
         lines: statements produced so far.
         padded: ids of values computed on whole 256-byte repeats, past the end of the tile.
@@ -97,6 +105,7 @@ class ProgramText:
     filled: frozenset[str] = frozenset()
     small: bool = False
     staged: bool = True
+    coefficients: Mapping[str, int] = field(default_factory=dict)
     boxed: str = "kBroadcast"
     base_kinds: dict[Place, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
@@ -356,15 +365,22 @@ class ProgramText:
         return all(_counts(i) for i in readers)
 
     def _polynomial(self, inst: Inst, count: str) -> list[str]:
-        """Return a block of its own, as the coefficients are a named array there."""
         assert inst.dst is not None
-        numbers = ", ".join(device_number(float(c), F32) for c in inst.mode.split(", "))
+        parts = [self.name(inst.dst), self.operand(inst.args[0]), "kFit"]
+        parts += [self._blocks(inst.mode)] if inst.mode in self.coefficients else []
+        return _with_fit(inst.mode, f"opgen::Polynomial({', '.join([*parts, count])});")
+
+    def _blocks(self, fit: str) -> str:
+        """Return the tile in UB that holds the coefficients of a polynomial."""
+        first = self.coefficients[fit]
+        return f"coefficients[{first} * opgen::kBlockFloats]" if first else "coefficients"
+
+    def coefficient_statements(self) -> list[str]:
+        """Return the statements that write the coefficients of all polynomials to UB."""
         return [
-            "{",
-            f"    constexpr float kFit[] = {{{numbers}}};",
-            f"    opgen::Polynomial({self.name(inst.dst)}, {self.operand(inst.args[0])}, kFit, "
-            f"{count});",
-            "}",
+            line
+            for fit in self.coefficients
+            for line in _with_fit(fit, f"opgen::SetCoefficients({self._blocks(fit)}, kFit);")
         ]
 
     def _index(self, inst: Inst) -> str:

@@ -35,6 +35,7 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "Acosh": (F32, F32, F32, F32, MASK),
     "Atanh": (F32, F32, F32, MASK),
     "Pow": (F32, F32, F32, MASK, MASK, MASK),
+    "PowOfNumber": (F32, F32, F32, F32, MASK, MASK, MASK),
     "FloorQuotient": (F32, F32, F32, F32, F32, MASK),
     "Fmod": (F32, F32, F32, F32, F32, MASK, MASK),
     "Remainder": (F32, F32, F32, F32, F32, MASK, MASK),
@@ -329,6 +330,10 @@ def _pow(low: Lowerer, node: Node) -> Any:
         from msopgen_wrap.diagnostics import OpgenError
 
         raise OpgenError(low.unsupported(node, "integers"))
+    if isinstance(exponent, Scalar) and not isinstance(exponent.expr, Const):
+        # a call decides which power it is: most are products
+        number = low.scalar(exponent, F32)
+        return block(low, "PowOfNumber", _float(low, base), number)
     return block(low, "Pow", _float(low, base), _float(low, exponent))
 
 

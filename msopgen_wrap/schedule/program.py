@@ -247,6 +247,27 @@ class Program:
         return "\n".join(f"{i!s:<48}{'; ' + i.note if i.note else ''}".rstrip() for i in self.insts)
 
 
+def polynomials(program: Program) -> dict[str, int]:
+    """Return the polynomials whose coefficients a kernel may keep in UB.
+
+    Returns:
+        The coefficients as the instruction has them (``mode``) -> the first of the blocks of 32
+        bytes that hold all but the two highest.
+    """
+    found: dict[str, int] = {}
+    blocks = 0
+    for inst in program.insts:
+        if inst.op == "Polynomial" and inst.mode not in found:
+            found[inst.mode] = blocks
+            blocks += coefficient_blocks(inst.mode)
+    return found
+
+
+def coefficient_blocks(coefficients: str) -> int:
+    """Return how many blocks of UB the coefficients of a polynomial take."""
+    return len(coefficients.split(",")) - 2
+
+
 def eliminate_dead(program: Program) -> Program:
     """Drop instructions whose result nobody reads."""
     live: set[int] = set()

@@ -51,6 +51,7 @@ _LANE_BYTES = 4  # values are computed in 32 bits
 # Passes over a tile that a building block makes, as the counting sink sees them; all other
 # instructions are one. How long the division takes depends on the dtype: this is float32. A
 # recurrence takes some seven for each degree up to the largest one of the data: this is degree 64.
+# A power of a number that a call gives is mostly a product: this is a square or a cube.
 PASSES = {
     "opgen::Expm1": 20,
     "opgen::Log1p": 10,
@@ -70,6 +71,7 @@ PASSES = {
     "opgen::Atanh": 20,
     "opgen::Atan2": 41,
     "opgen::Pow": 23,
+    "opgen::PowOfNumber": 2,
     "opgen::Fmod": 252,
     "opgen::Remainder": 261,
     "opgen::FloorQuotient": 34,
@@ -81,19 +83,23 @@ PASSES = {
 }
 
 
-def vector_passes(program: Program, dtypes: Iterable[str]) -> int:
+def vector_passes(
+    program: Program, dtypes: Iterable[str], *, keeps_coefficients: bool = False
+) -> int:
     """Return how many vector instructions go over an element.
 
     Args:
         program: of the kernel; values of rows do not count.
         dtypes: of the operands and outputs: those that are not computed in are converted.
+        keeps_coefficients: whether UB holds the coefficients of polynomials.
     """
     passes = sum(dtype not in DIRECT for dtype in dtypes)
     for inst in program.insts:
         if inst.op in (*LOADS, "Store") or (inst.dst is not None and inst.dst.extent == "row"):
             continue
         if inst.op == "Polynomial":
-            passes += 2 * len(inst.mode.split(","))
+            terms = len(inst.mode.split(","))
+            passes += terms if keeps_coefficients else 2 * terms
         elif any(isinstance(a, Val) for a in inst.args):
             passes += PASSES.get(inst.op, 1)
     return passes

@@ -105,7 +105,7 @@ STDLIB = frozenset(
 # underscore in generated C++.
 LOCALS = words(
     """attrs axes before block blockRows blocks box boxCols boxRows budget buffers bytes bytesBuf
-        chosen chunk colCount cores
+        chosen chunk coefficientBuf coefficients colCount cores
         count cycles dims dtypes elements exchange expected first flat float given gmBandwidth half
         i inputTiles item kept keptOuter known lanes leftTransposed length lengths list longest
         maskBuf masks need numbers operands other outerDims outputTiles part partial perCore

@@ -27,6 +27,7 @@ TOUR = {
 LIBRARY = [
     ROOT / "op_specs" / name
     for name in (
+        "activation/gelu.yaml",
         "attention/gqa_attention.yaml",
         "attention/scaled_dot_product_attention.yaml",
         "conv/conv2d.yaml",

@@ -145,7 +145,7 @@ class Machine:
         t = [torch.from_numpy(np.ascontiguousarray(x)) for x in a]
         if name.lower() in _TORCH:
             return getattr(torch, name.lower())(t[0].double()).float().numpy()
-        if name == "Pow":
+        if name in ("Pow", "PowOfNumber"):
             return torch.pow(t[0].double(), t[1].double()).float().numpy()
         if name == "Atan2":
             return torch.atan2(t[0].double(), t[1].double()).float().numpy()

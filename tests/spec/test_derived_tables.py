@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from typing import Any
 
 import derive_torch_names as derivation
 import numpy as np
 import pytest
 import special_fits as fits
+import torch
 
 from msopgen_wrap.schedule import special_fits as table
 from msopgen_wrap.spec import torch_names
@@ -75,35 +77,45 @@ def test_the_committed_table_is_derived() -> None:
     assert fits.TARGET.read_text(encoding="utf-8") == fits.table()
 
 
+def _gelu(fit: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return GELU as the kernel evaluates it in float32, and the exact one."""
+    *lower, last = (np.float32(-c) for c in fit.coefficients)
+    with np.errstate(over="ignore", under="ignore"):
+        square = x * x
+        powers = last * square + lower[-1]  # as the block does it: no 0 meets an infinity
+        for c in lower[-2::-1]:
+            powers = powers * square + c
+        got = x / (np.exp(x * powers) + np.float32(1))
+    exact = [v * math.erfc(-v / math.sqrt(2)) / 2 for v in x.astype(np.float64)]
+    return got, np.array(exact)
+
+
 def test_gelu_of_every_half_is_within_one_unit() -> None:
-    """The logit of the normal distribution, as the kernel evaluates it in float32."""
-    x = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
-    for sign in (np.float32(1), np.float32(-1)):
-        square = np.minimum(x * x, np.float32(table.NORMAL_LOGIT.cut))
-        powers = np.zeros_like(x)
-        for c in table.NORMAL_LOGIT.coefficients[::-1]:
-            powers = powers * square + np.float32(-c)
-        with np.errstate(over="ignore"):
-            got = (sign * x / (np.exp(sign * x * powers) + 1)).astype(np.float16)
-        double = x.astype(np.float64)
-        exact = [sign * v * math.erfc(-sign * v / math.sqrt(2)) / 2 for v in double]
+    for sign in (0, 0x8000):
+        x = (np.arange(0x7C00, dtype=np.uint16) | sign).view(np.float16).astype(np.float32)
+        got, exact = _gelu(table.NORMAL_LOGIT_FLOAT16, x)
         spacing = np.maximum(np.abs(exact), 2.0**-14) * 2**-10
-        assert np.max(np.abs(got - np.array(exact)) / spacing) < 1
+        assert np.max(np.abs(got.astype(np.float16) - exact) / spacing) < 1
+
+
+def test_gelu_of_every_bfloat16_is_within_the_accuracy_rule() -> None:
+    """Each value by itself meets the bound of the mean, and small ones that of values near 0."""
+    for sign in (0, 0x8000):
+        bits = np.arange(0x7F80, dtype=np.uint32) | sign
+        x = (bits << 16).view(np.float32)
+        got, exact = _gelu(table.NORMAL_LOGIT_BFLOAT16, x)
+        rounded = torch.from_numpy(got).bfloat16().double().numpy()
+        error, large = np.abs(rounded - exact), np.abs(exact) >= 2.0**-8
+        assert np.max(error[large] / np.abs(exact[large])) < 2.0**-7
+        assert np.max(error[~large]) < 2.0**-16
+        assert np.max(np.abs(got - exact)[x < -5], initial=0) < 3e-9
 
 
 def test_gelu_of_floats_keeps_its_tail() -> None:
     """The fit without a cut: relative errors as `DIFFERENCES` says, and 0 in the far tail."""
     x = np.concatenate([np.linspace(-4.9, 20, 20001), np.linspace(-40, -4.9, 20001)])
     x = np.concatenate([x, [-3e38, -1e20, 1e20, 3e38, 0.0, -1e-30]]).astype(np.float32)
-    first, *middle, last = (np.float32(-c) for c in table.NORMAL_LOGIT_LONG.coefficients)
-    with np.errstate(over="ignore", under="ignore"):
-        square = x * x
-        powers = last * square  # as the block does it: no 0 meets an infinity
-        for c in middle[::-1]:
-            powers = (powers + c) * square
-        powers = powers + first
-        got = (x / (np.exp(x * powers) + np.float32(1))).astype(np.float64)
-    exact = np.array([v * math.erfc(-v / math.sqrt(2)) / 2 for v in x.astype(np.float64)])
+    got, exact = _gelu(table.NORMAL_LOGIT_FLOAT32, x)
     error, near = np.abs(got - exact), x >= -4.9
     assert np.max(error[near] / np.maximum(np.abs(exact[near]), 1e-30)) < 4e-5
     assert np.max(error[~near]) < 8e-11

@@ -19,6 +19,8 @@ using AscendC::SELMODE;
 using Tile32 = LocalTensor<float>;
 using MaskTile = LocalTensor<uint8_t>;
 
+constexpr uint32_t kBlockFloats = 8;  // floats in a block of 32 bytes
+
 // Written as bit patterns' builtins because <cmath> is a host header.
 constexpr float kInf = __builtin_huge_valf();
 constexpr float kNan = __builtin_nanf("");
@@ -41,6 +43,46 @@ __aicore__ inline void Polynomial(const Tile32& dst, const Tile32& s, const floa
     }
     AscendC::Adds(dst, dst, c[0], count);
     VectorBarrier();
+}
+
+// Write each coefficient of a polynomial but the two highest to a block of its own, the highest
+// first: what Polynomial reads there. blocks: N - 2 blocks of 32 bytes.
+template <int32_t N>
+__aicore__ inline void SetCoefficients(const Tile32& blocks, const float (&c)[N]) {
+    for (int32_t i = 0; i < N - 2; ++i) {
+        AscendC::Duplicate(blocks[i * kBlockFloats], c[N - 3 - i], kBlockFloats);
+    }
+}
+
+// dst = dst s + the number that fills a block: an instruction in place of a product and a sum.
+__aicore__ inline void MulAddBlock(const Tile32& dst, const Tile32& s, const Tile32& block,
+                                   uint32_t count) {
+    constexpr uint32_t kLanes = 64;
+    constexpr uint32_t kMostRepeats = 255;
+    const uint32_t repeats = count / kLanes;
+    for (uint32_t done = 0; done < repeats; done += kMostRepeats) {
+        const uint32_t next = repeats - done < kMostRepeats ? repeats - done : kMostRepeats;
+        AscendC::FusedMulAdd(dst[done * kLanes], s[done * kLanes], block, kLanes,
+                             static_cast<uint8_t>(next), {1, 1, 0, 8, 8, 0});
+    }
+    if (count % kLanes > 0) {
+        const uint32_t at = repeats * kLanes;
+        AscendC::FusedMulAdd(dst[at], s[at], block, count % kLanes, 1, {1, 1, 0, 8, 8, 0});
+    }
+}
+
+// The same polynomial with the blocks that SetCoefficients has written.
+template <int32_t N>
+__aicore__ inline void Polynomial(const Tile32& dst, const Tile32& s, const float (&c)[N],
+                                  const Tile32& blocks, uint32_t count) {
+    AscendC::Muls(dst, s, c[N - 1], count);
+    VectorBarrier();
+    AscendC::Adds(dst, dst, c[N - 2], count);
+    VectorBarrier();
+    for (int32_t i = 0; i < N - 2; ++i) {
+        MulAddBlock(dst, s, blocks[i * kBlockFloats], count);
+        VectorBarrier();
+    }
 }
 
 // dst = src within the finite numbers: infinities less infinities would be NaN.

@@ -67,6 +67,37 @@ __aicore__ inline void Pow(const Tile32& dst, const Tile32& x, const Tile32& y, 
     VectorBarrier();
 }
 
+// The largest power that is made of products.
+constexpr float kMostProducts = 8.0f;
+
+// x^y of one number y for all elements. What is a product or a reciprocal, as the orders of most
+// norms are, is computed as that; anything else is Pow of a tile of y in `ty`.
+__aicore__ inline void PowOfNumber(const Tile32& dst, const Tile32& x, float y, const Tile32& ty,
+                                   const Tile32& t0, const Tile32& t1, const Tile32& t2,
+                                   const MaskTile& m0, const MaskTile& m1, const MaskTile& m2,
+                                   uint32_t count) {
+    if (y == 0.0f) {
+        AscendC::Duplicate(dst, 1.0f, count);
+    } else if (y == -1.0f) {
+        AscendC::Duplicate(ty, 1.0f, count);
+        VectorBarrier();
+        AscendC::Div(dst, ty, x, count);
+    } else if (y >= 1.0f && y <= kMostProducts &&
+               y == static_cast<float>(static_cast<int32_t>(y))) {
+        AscendC::Muls(dst, x, 1.0f, count);
+        for (int32_t power = 1; power < static_cast<int32_t>(y); ++power) {
+            VectorBarrier();
+            AscendC::Mul(dst, dst, x, count);
+        }
+    } else {
+        AscendC::Duplicate(ty, y, count);
+        VectorBarrier();
+        Pow(dst, x, ty, t0, t1, t2, m0, m1, m2, count);
+        return;
+    }
+    VectorBarrier();
+}
+
 }  // namespace opgen
 
 #endif  // OPGEN_POWER_H

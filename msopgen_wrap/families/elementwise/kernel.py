@@ -34,7 +34,14 @@ from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.kernel_classes import slot_order
 from msopgen_wrap.schedule.plan import Body, OpPlan
-from msopgen_wrap.schedule.program import COMPUTE_KIND, DIRECT, MASK, STORED_KIND
+from msopgen_wrap.schedule.program import (
+    COMPUTE_KIND,
+    DIRECT,
+    MASK,
+    STORED_KIND,
+    coefficient_blocks,
+    polynomials,
+)
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.names import cpp_local
 from msopgen_wrap.templating import environment, render_block
@@ -166,6 +173,8 @@ class ElementwiseKernel(KernelClass):
 
     Attributes:
         declarations, statements: the body of its Compute method.
+        coefficients: what writes the coefficients of polynomials to UB.
+        coefficient_blocks: how many blocks of 32 bytes they take.
         slots, scratch: where tiles of scratch lie, and the buffer that holds them.
         copies: how many tiles each queue has.
         packed_operands, packed_outputs: whether all of them share one queue.
@@ -173,6 +182,8 @@ class ElementwiseKernel(KernelClass):
 
     declarations: list[str]
     statements: list[str]
+    coefficients: list[str]
+    coefficient_blocks: int
     slots: list[str]
     scratch: dict[str, str]
     copies: int
@@ -219,6 +230,7 @@ def kernel_values(
     broadcast: bool,
     *,
     transposes: bool = True,
+    keeps_coefficients: bool = True,
     text_of: Callable[..., ProgramText] = ProgramText,
 ) -> ElementwiseKernel:
     """Return the template values of one kernel class.
@@ -229,6 +241,7 @@ def kernel_values(
         body: the body that the class is made of.
         broadcast: whether the class has a mode for boxes.
         transposes: whether boxes may hold operands transposed.
+        keeps_coefficients: whether UB holds the coefficients of polynomials.
         text_of: makes the text of the program.
     """
     operands: list[dict[str, Any]] = [
@@ -263,6 +276,7 @@ def kernel_values(
     text = _program_text(
         plan, body, slots, text_of, small=bool(shared["bytes"]), broadcast=broadcast
     )
+    text.coefficients = polynomials(body.program) if keeps_coefficients else {}
     text.transposable = frozenset(o["name"] for o in operands if o["transposable"])
     statements = [part for line in text.render() for part in line.split("\n")]
     statements = [s for s in statements if s]
@@ -271,6 +285,8 @@ def kernel_values(
         **shared,
         declarations=[*_counts(statements), *declared],
         statements=statements,
+        coefficients=text.coefficient_statements(),
+        coefficient_blocks=sum(map(coefficient_blocks, text.coefficients)),
         slots=slots.constants(),
         scratch=slots.scratch(),
         copies=body.buffers_in_flight(),
@@ -355,6 +371,8 @@ def _declarations(
             lines.append("if constexpr (kStages > 0) {")
             slot = f"opgen::ScratchTile<float>(scratch, {slots.stage()}, tileLength){suffix}"
             lines += [f"    {name} = {slot};", "}"]
+    if text.coefficients:
+        lines.append("LocalTensor<float> coefficients = coefficientBuf.template Get<float>();")
     lines += slots.declarations()
     words = [(name, place) for name, place in text.tiles.items() if place.role == "word"]
     for name, place in sorted(words, key=lambda item: (int(item[1].name[3:]), item[0])):

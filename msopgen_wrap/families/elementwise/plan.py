@@ -31,8 +31,10 @@ from msopgen_wrap.schedule.program import (
     DIRECT,
     DTYPE_BYTES,
     Program,
+    coefficient_blocks,
     eliminate_dead,
     join_group,
+    polynomials,
     signature,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
@@ -240,7 +242,7 @@ def _body(
         raise OpgenError(_some_converted(spec))
     for combo in combos:
         for mode in MODES:
-            body.budgets[combo, mode] = budget(spec, body, combo, mode)
+            body.budgets[combo, mode] = budget(spec, body, combo, mode, keeps_coefficients=True)
     return body
 
 
@@ -280,8 +282,14 @@ def number_lists(spec: OpSpec) -> tuple[str, ...]:
 # ---- UB ----------------------------------------------------------------------------------------
 
 
-def budget(spec: OpSpec, body: Body, combo: int, mode: str) -> Budget:
-    """Return the UB use of a body for a dtype combination and a mode."""
+def budget(
+    spec: OpSpec, body: Body, combo: int, mode: str, *, keeps_coefficients: bool = False
+) -> Budget:
+    """Return the UB use of a body for a dtype combination and a mode.
+
+    Args:
+        keeps_coefficients: whether the kernel keeps the coefficients of polynomials in UB.
+    """
     copies = body.buffers_in_flight()
     buffers = []
     small = False
@@ -309,6 +317,9 @@ def budget(spec: OpSpec, body: Body, combo: int, mode: str) -> Budget:
         buffers.append(Buffer("bytes", 2))
     for slot in range(body.placement.masks):
         buffers.append(Buffer(f"mask{slot}", 0.125))
+    blocks = sum(map(coefficient_blocks, polynomials(body.program))) if keeps_coefficients else 0
+    if blocks:
+        buffers.append(Buffer("coefficients", 0, fixed=32 * blocks))
     return Budget(tuple(buffers), SELECT_RESERVE if uses_select(spec, body, combo) else 0)
 
 

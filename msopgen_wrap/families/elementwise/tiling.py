@@ -137,7 +137,7 @@ def budgets(plan: ElementwisePlan) -> list[dict[str, Any]]:
             sizes = [DTYPE_BYTES[p.dtypes[combo]] for p in (*spec.inputs, *spec.outputs)]
             read = [spec.param(v.tensor).dtypes[combo] for v in body.operands.values()]
             written = [p.dtypes[combo] for p in spec.outputs]
-            passes = vector_passes(body.program, [*read, *written])
+            passes = vector_passes(body.program, [*read, *written], keeps_coefficients=True)
             rows.append(
                 {
                     "dtypes": combo_dtypes(spec, combo),

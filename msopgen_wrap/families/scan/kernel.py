@@ -90,7 +90,15 @@ def _values(plan: ScanPlan, style: str) -> dict[str, Any]:
 
 def _class_values(plan: ScanPlan, body: Body) -> dict[str, Any]:
     text_of = functools.partial(LoopText, backwards=plan.backwards)
-    k = kernel_values(plan.spec, plan, body, broadcast=True, transposes=False, text_of=text_of)
+    k = kernel_values(
+        plan.spec,
+        plan,
+        body,
+        broadcast=True,
+        transposes=False,
+        keeps_coefficients=False,
+        text_of=text_of,
+    )
     first = {i.mode for i in start_section(body.program) if i.op == "Load"}
     for operand in k.operands:
         operand["start"] = operand["name"] in first  # read in the first box of an item only

@@ -44,7 +44,9 @@ inline std::string NoTileText(uint64_t ubSize, int64_t reserved, double bytes, i
 }
 
 // What a core more adds to a launch, in cycles of a core: 0.15 us at 1.85 GHz. Fitted to published
-// times of built-in ops (1M elements: 24 to 32 cores beat 48 by 8% and 16 by 11%).
+// times of built-in ops (1M elements: 24 to 32 cores beat 48 by 8% and 16 by 11%). With the 0.1 us
+// that `opgen profile` takes for a start, 1M elements get a fifth more cores and its times are 2 to
+// 10% longer: cores also share the memory.
 constexpr double kLaunchCycles = 280;
 // What a tile takes besides its data, in cycles: latency and issue of its copies.
 constexpr double kTileCycles = 250;
