@@ -28,6 +28,7 @@ from msopgen_wrap.spec.model import (
     ShapePermute,
     ShapeReduce,
     ShapeRule,
+    ShapeStridedSlice,
     TensorParam,
 )
 from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
@@ -229,6 +230,13 @@ class _InferShape:
             yield (
                 f'{builder}.Permute("{rule.tensor}", {_shape(rule.tensor)}, "{rule.axes}", '
                 f"{axes}->GetData(), {axes}->GetSize());"
+            )
+        elif isinstance(rule, ShapeStridedSlice):
+            lists = [f"{{{_attr(n)}->GetData(), {_attr(n)}->GetSize()}}" for n in rule.lists]
+            masks = ", ".join(f"*{_attr(n)}" for n in rule.masks)
+            yield (
+                f'{builder}.StridedSlice("{rule.tensor}", {_shape(rule.tensor)}, '
+                f"{', '.join(lists)}, {{{masks}}});"
             )
         elif isinstance(rule, ShapeChoice):
             yield f"if ({self._test(rule.test)}) {{"

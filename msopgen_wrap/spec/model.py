@@ -168,6 +168,19 @@ class ShapePermute:
 
 
 @dataclass(frozen=True)
+class ShapeStridedSlice:
+    """What lists and masks cut from an input; text ``strided_slice(x, begin, end, strides, ...)``.
+
+    ``lists`` are the names of three list_int attrs, ``masks`` those of up to five int attrs: begin,
+    end, ellipsis, new axis, shrink axis (``spec.strided_slices``).
+    """
+
+    tensor: str
+    lists: tuple[str, ...]
+    masks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class AttrTest:
     """Whether an attr has one of some values.
 
@@ -193,7 +206,15 @@ class ShapeChoice:
     otherwise: ShapeRule
 
 
-ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute | ShapeChoice
+ShapeRule = (
+    ShapeLike
+    | ShapeBroadcast
+    | ShapeList
+    | ShapeReduce
+    | ShapePermute
+    | ShapeStridedSlice
+    | ShapeChoice
+)
 
 
 # ---- parameters --------------------------------------------------------------------------------

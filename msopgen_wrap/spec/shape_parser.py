@@ -1,8 +1,8 @@
 """Parse the text form of shape rules to the nodes of ``model.py``.
 
 Forms: ``x`` or ``like x``; ``broadcast(x, y)``; ``[*x[:-1], n, x[0] // 2]``; ``[]``;
-``reduce(x, dim, keepdim)``; ``permute(x, perm)``; any of them ``if`` an attr has a value ``else``
-another.
+``reduce(x, dim, keepdim)``; ``permute(x, perm)``; ``strided_slice(x, begin, end, strides)``; any of
+them ``if`` an attr has a value ``else`` another.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from msopgen_wrap.spec.model import (
     ShapePermute,
     ShapeReduce,
     ShapeRule,
+    ShapeStridedSlice,
 )
 from msopgen_wrap.spec.shapes import MAX_RANK
 
@@ -41,7 +42,7 @@ MAX_DIM = 2**31 - 1
 
 FORMS = (
     "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim), permute(x, perm), "
-    "[] if flag else like x"
+    "strided_slice(x, begin, end, strides), [] if flag else like x"
 )
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -165,7 +166,9 @@ class _Parser:
                 return self.reduce(node)
             if name == "permute":
                 return self.permute(node)
-            hint = suggestion(name, ["broadcast", "reduce", "permute"])
+            if name == "strided_slice":
+                return self.strided_slice(node)
+            hint = suggestion(name, ["broadcast", "reduce", "permute", "strided_slice"])
             raise self.refuse(
                 "OPG031", f"unknown shape function '{name}'", node, fix=hint or f"forms: {FORMS}"
             )
@@ -235,6 +238,21 @@ class _Parser:
                 "OPG030", "permute() takes an input and a list attr: permute(x, perm)", node
             )
         return ShapePermute(self.tensor(node.args[0]), self.attr(node.args[1], ("list_int",)))
+
+    def strided_slice(self, node: ast.Call) -> ShapeStridedSlice:
+        self.no_keywords(node)
+        names = [argument for argument in node.args[1:] if isinstance(argument, ast.Name)]
+        if not 4 <= len(node.args) <= 9 or len(names) < len(node.args) - 1:
+            raise self.refuse(
+                "OPG030",
+                "strided_slice() takes an input, three list attrs and up to five masks, int attrs",
+                node,
+                fix="strided_slice(x, begin, end, strides, begin_mask, end_mask, ellipsis_mask, "
+                "new_axis_mask, shrink_axis_mask)",
+            )
+        lists = tuple(self.attr(name, ("list_int",)) for name in names[:3])
+        masks = tuple(self.attr(name, ("int",)) for name in names[3:])
+        return ShapeStridedSlice(self.tensor(node.args[0]), lists, masks)
 
     def reduce(self, node: ast.Call) -> ShapeReduce:
         given: dict[str, ast.expr] = {}
