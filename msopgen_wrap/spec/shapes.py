@@ -38,9 +38,7 @@ from msopgen_wrap.spec.strided_slices import sliced_shape
 MAX_RANK = 8
 
 Shape = tuple[int, ...]
-PlainRule = (
-    ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute | ShapeStridedSlice
-)
+PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute | ShapeStridedSlice
 ShapeOrList = Shape | list[Shape]
 
 

@@ -1,7 +1,8 @@
 """Slices of a tensor that lists and masks describe: ``opgen.strided_slice`` and its shape rule.
 
 The rules are those of TensorFlow's StridedSlice. Entry i of ``begin``, ``end`` and ``strides`` cuts
-an axis; bit i of a mask changes what it does. Generated torch packages contain a copy of this module.
+an axis; bit i of a mask changes what it does. Generated torch packages contain a copy of this
+module.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ class Piece(NamedTuple):
 
     Attributes:
         axis: of the tensor; None for a new axis of the result.
-        first, step, count: the elements are ``first + i * step`` for i < ``count``.
+        first, step, size: the elements are ``first + i * step`` for i < ``size``.
         kept: whether the result has the axis; one that shrinks has one element.
     """
 
     axis: int | None
     first: int
     step: int
-    count: int
+    size: int
     kept: bool
 
 
@@ -85,7 +86,7 @@ def slice_pieces(
 
 def sliced_shape(shape: Sequence[int], *arguments: Any) -> list[int]:
     """Return the sizes of a slice; arguments and errors are those of ``slice_pieces``."""
-    return [piece.count for piece in slice_pieces(shape, *arguments) if piece.kept]
+    return [piece.size for piece in slice_pieces(shape, *arguments) if piece.kept]
 
 
 def strided_slice(x: Any, *arguments: Any) -> Any:
@@ -94,18 +95,16 @@ def strided_slice(x: Any, *arguments: Any) -> Any:
     index = []
     for piece in pieces:
         if piece.axis is not None:
-            last = piece.first + (piece.count - 1) * piece.step
-            low = min(piece.first, last) if piece.count else 0
-            high = max(piece.first, last) + 1 if piece.count else 0
+            last = piece.first + (piece.size - 1) * piece.step
+            low = min(piece.first, last) if piece.size else 0
+            high = max(piece.first, last) + 1 if piece.size else 0
             index.append(slice(low, high, abs(piece.step)))
     x = x[tuple(index)] if index else x
     x = x.flip([piece.axis for piece in pieces if piece.axis is not None and piece.step < 0])
-    return x.reshape([piece.count for piece in pieces if piece.kept])
+    return x.reshape([piece.size for piece in pieces if piece.kept])
 
 
-def _cut(
-    size: int, begin: int, end: int, step: int, masked: tuple[bool, bool]
-) -> tuple[int, int]:
+def _cut(size: int, begin: int, end: int, step: int, masked: tuple[bool, bool]) -> tuple[int, int]:
     """Return the first element and the number of elements of an axis that is cut."""
     if step == 0:
         raise ValueError("a stride of 0")
@@ -127,5 +126,5 @@ def _element(size: int, axis: int, begin: int, step: int, masked: bool) -> int:
         begin = 0 if step > 0 else size - 1
     place = begin + size if begin < 0 else begin
     if not 0 <= place < size:
-        raise ValueError(f"axis {axis} of {size} elements has no element {begin}")
+        raise ValueError(f"axis {axis} of {size} elements has no element {place}")
     return place

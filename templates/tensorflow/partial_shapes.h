@@ -216,11 +216,10 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
                         opgen_binding::CheckSliced(size.value, begin[i], strides[i], fromFirst);
                     }
                 } else {
-                    result.push_back(size.known
-                                         ? Size(opgen_binding::SlicedSize(size.value, begin[i],
-                                                                          end[i], strides[i],
-                                                                          fromFirst, toLast))
-                                         : Size::Unknown());
+                    result.push_back(
+                        size.known ? Size(opgen_binding::SlicedSize(size.value, begin[i], end[i],
+                                                                    strides[i], fromFirst, toLast))
+                                   : Size::Unknown());
                 }
             });
         return result;

@@ -5,9 +5,9 @@
 //
 // The slice becomes as few axes as possible, each with a count and a stride in elements of x. Rows
 // are its last axis; a tile is a range of rows, or of one row. Where rows are contiguous, tiles are
-// only copied. Else what lies between the first and the last element of a row comes to UB, or, where
-// that is far more than what is taken, each element to a block of its own; a vector instruction
-// gathers the elements of all rows of the tile, so that they are stored as one range.
+// only copied. Else what lies between the first and the last element of a row comes to UB, or,
+// where that is far more than what is taken, each element to a block of its own; a vector
+// instruction gathers the elements of all rows of the tile, so that they are stored as one range.
 //
 // Tiling data (opgen's default for handwritten kernels): shapes, lists and masks.
 #include "kernel_operator.h"
@@ -142,7 +142,8 @@ class Slice {
     Axis axis_[8] = {};
 };
 
-// What a type is moved and gathered as: bytes become half to be gathered, and 64 bits are two words.
+// What a type is moved and gathered as: bytes become half to be gathered, and 64 bits are two
+// words.
 template <uint32_t kBytes>
 struct Words {
     using Moved = uint32_t;
@@ -286,8 +287,7 @@ class Kernel {
         const int64_t low = step < 0 ? -static_cast<int64_t>((cols - 1) * near) : 0;
         const int64_t start = static_cast<int64_t>(col) * step + low;
         const uint64_t gap = static_cast<uint64_t>(slice.Apart()) - Span(cols);
-        const bool together =
-            !blocks && slice.Apart() > 0 && gap * sizeof(T) <= 0xFFFFFFFFULL;
+        const bool together = !blocks && slice.Apart() > 0 && gap * sizeof(T) <= 0xFFFFFFFFULL;
         for (uint32_t done = 0; done < count;) {
             const uint64_t from = static_cast<uint64_t>(slice.At(row + done) + start) * kWords;
             DataCopyExtParams range{1, static_cast<uint32_t>(Span(cols) * sizeof(T)), 0, 0, 0};
@@ -303,8 +303,8 @@ class Kernel {
             }
             // What is left of a block is defined, as conversions read it.
             const uint32_t rest = opgen::AlignBlock(range.blockLen) - range.blockLen;
-            const DataCopyPadExtParams<W> pad{
-                true, 0, static_cast<uint8_t>(rest / sizeof(W)), static_cast<W>(0)};
+            const DataCopyPadExtParams<W> pad{true, 0, static_cast<uint8_t>(rest / sizeof(W)),
+                                              static_cast<W>(0)};
             DataCopyPad(tile[done * apart], xGm[from], range, pad);
             done += loaded;
         }
@@ -339,7 +339,8 @@ class Kernel {
             Add(word, word, row, count);
             PipeBarrier<PIPE_V>();
         }
-        const uint32_t bytes = blocks ? opgen::kBlockBytes : static_cast<uint32_t>(near * sizeof(T));
+        const uint32_t bytes =
+            blocks ? opgen::kBlockBytes : static_cast<uint32_t>(near * sizeof(T));
         const int32_t apart = static_cast<int32_t>(bytes * kGrowth);
         Muls(place, place, step > 0 ? apart : -apart, count);
         PipeBarrier<PIPE_V>();
@@ -399,9 +400,9 @@ class Kernel {
     opgen::Share share;
     uint64_t rows = 0;
     uint64_t width = 0;
-    uint64_t parts = 1;  // of a row
-    int64_t step = 1;    // from one element of a row to the next
-    uint64_t near = 1;   // its size
+    uint64_t parts = 1;   // of a row
+    int64_t step = 1;     // from one element of a row to the next
+    uint64_t near = 1;    // its size
     bool blocks = false;  // elements of UB lie in blocks of their own
     uint32_t tileRows = 1;
     uint32_t tileCols = 1;
