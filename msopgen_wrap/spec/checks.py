@@ -19,10 +19,12 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeLike,
+    ShapeList,
     TensorParam,
 )
 from msopgen_wrap.spec.names import check_aclnn_names
 from msopgen_wrap.spec.shapes import (
+    holds_number,
     needed_tensors,
     queried_tensors,
     rule_attrs,
@@ -213,6 +215,30 @@ def check_inplace(spec: OpSpec, findings: Findings) -> None:
             )
 
 
+def check_lengths(spec: OpSpec, findings: Findings) -> None:
+    """Report outputs whose ``length`` is no count of elements (OPG024)."""
+    outputs = {p.name: p for p in spec.outputs}
+    for output in spec.outputs:
+        if output.length is None:
+            continue
+        count = outputs.get(output.length)
+        why = fix = ""
+        if count is None:
+            what = f"length of output '{output.name}' names no output: '{output.length}'"
+            why, fix = f"outputs: {listed(outputs)}", suggestion(output.length, outputs)
+        elif ParamKind.DYNAMIC in (count.kind, output.kind) or output.inplace or count.inplace:
+            what = f"output '{output.name}' or its length '{count.name}' is a list or in place"
+            why = "the elements of a new tensor are counted"
+        elif not (holds_number(count) and all("int" in dtype for dtype in count.dtypes)):
+            what = f"length '{count.name}' of output '{output.name}' is not one integer"
+            fix = f"{count.name}: {{dtype: int32, shape: \"[1]\"}}"
+        elif isinstance(output.shape, ShapeList) and not output.shape.items:
+            what = f"output '{output.name}' has a length but no axes"
+        else:
+            continue
+        findings.error("OPG024", what, output.location, why, fix)
+
+
 def check_rule_attrs(spec: OpSpec, findings: Findings) -> None:
     """Warn about shape rules that need an absent optional input (OPG033)."""
     optional = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
@@ -280,6 +306,14 @@ def check_sources(spec: OpSpec, places: dict[str, Location], findings: Findings)
             places.get("tiling", start),
             why="a generated kernel comes with its own tiling",
             fix="add 'kernel:' or drop 'tiling:'",
+        )
+    if "workspace" in places and (spec.kernel is None or spec.tiling is not None):
+        findings.error(
+            "OPG052",
+            "workspace is given " + ("beside tiling" if spec.tiling else "without kernel"),
+            places["workspace"],
+            why="the tiling itself says how much workspace a kernel has",
+            fix="drop 'workspace:'",
         )
     for key, name in (("kernel", spec.kernel), ("tiling", spec.tiling)):
         if name is None:

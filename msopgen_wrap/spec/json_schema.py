@@ -157,6 +157,10 @@ def _output() -> Schema:
             "shape": _ref("rule"),
             "list": {"type": "boolean", "description": "A list of tensors, one per list input."},
             "inplace": {"type": "string", "description": "The input whose memory it overwrites."},
+            "length": {
+                "type": "string",
+                "description": "The output that says how many elements of the first axis are results.",
+            },
         },
     )
     return {"anyOf": [full, _ref("rule")]}
@@ -303,6 +307,10 @@ _TOP: dict[str, Schema] = {
     "gradient_of": _ref("code"),
     "kernel": {"type": "string", "description": "Handwritten AscendC kernel, relative path."},
     "tiling": {"type": "string", "description": "Handwritten tiling source, relative path."},
+    "workspace": {
+        "type": ["string", "integer"],
+        "description": "Bytes of workspace of a handwritten kernel: a dimension as in shape rules.",
+    },
     "backward": {
         "description": "reference (PyTorch differentiates compute; default), kernel (an op of its"
         " own), auto (kernel where one can be planned), none, or per input PyTorch code over"

@@ -247,6 +247,8 @@ class TensorParam:
             writes it to the workspace, and later ones read it. None for tensors of the caller.
         chosen_by: outputs only: the dtype attr whose value is the output's dtype. The op has one
             combination of dtypes for each of its allowed values.
+        length: outputs only: the output, one integer, that says how many elements of the first
+            axis are results; the shape rule gives the most there can be.
     """
 
     name: str
@@ -264,6 +266,7 @@ class TensorParam:
     default: float | int | bool | None = None
     site: Site | None = None
     chosen_by: str | None = None
+    length: str | None = None
 
 
 REQUIRED = object()
@@ -349,6 +352,8 @@ class OpSpec:
         op: CamelCase op type; ``name`` is its snake_case form.
         compute: golden reference and, without ``kernel``, the source of the kernel.
         kernel, tiling: paths of handwritten sources, relative to the spec file.
+        workspace: a shape rule of one dimension: the bytes of workspace that the default tiling of
+            a handwritten kernel asks for, whose cores then all run at once.
         backward: ``reference`` (PyTorch differentiates ``compute``), ``kernel`` (an op of its own,
             ``spec.gradient``), ``auto`` (one of the two: ``families.gradients``), ``none``, or
             explicit ``{input name: Code}`` where the code may use the inputs, the attrs, the
@@ -398,6 +403,7 @@ class OpSpec:
     choose_saved: bool = False
     deterministic: bool = True
     schedule: tuple[ScheduleEntry, ...] = ()
+    workspace: ShapeList | None = None
     open_schedule: bool = False
 
     @property

@@ -22,7 +22,7 @@ from msopgen_wrap.spec.shapes import MAX_RANK, rule_tensors
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence
 
 INPUT_KEYS = ("dtype", "doc", "optional", "default", "list", "rank", "shape", "range")
-OUTPUT_KEYS = ("dtype", "doc", "shape", "list", "inplace")
+OUTPUT_KEYS = ("dtype", "doc", "shape", "list", "inplace", "length")
 
 
 @dataclass
@@ -116,6 +116,7 @@ def _read_output(name: str, place: Location, node: Node, reader: Reader) -> RawP
         return RawParam(param, None, source, True)
     reader.known_keys(node, OUTPUT_KEYS, what)
     dynamic = _flag(node, "list", what, reader)
+    length = node.get("length")
     inplace_node = node.get("inplace")
     inplace = reader.text(inplace_node, f"inplace of {what}") if inplace_node is not None else None
     param = replace(
@@ -123,6 +124,7 @@ def _read_output(name: str, place: Location, node: Node, reader: Reader) -> RawP
         kind=ParamKind.DYNAMIC if dynamic else ParamKind.REQUIRED,
         doc=read_doc(node, what, reader),
         inplace=inplace,
+        length=None if length is None else reader.text(length, f"length of {what}"),
     )
     shape = node.get("shape")
     source = reader.rule_text(shape, f"shape of {what}") if shape is not None else None

@@ -254,6 +254,15 @@ def render_op(
         returns=_returned_type(fresh),
         function_doc=_function_doc(spec),
         arguments=", ".join([*names, *(a.name for a in spec.attrs)]),
+        lengths=tuple_text(
+            [
+                f"({fresh.index(o)}, {[p.name for p in fresh].index(o.length)})"
+                for o in fresh
+                if o.length is not None
+            ]
+        )
+        if any(o.length for o in fresh)
+        else "",
         match_arguments=match,
         fake_lines=_fake_lines(spec),
         fresh=[o.name for o in fresh],

@@ -115,6 +115,10 @@ class SpecOp:
             raise RuntimeError(f"sanitizer: {len(bad)} findings: {bad[0]}"[:300])
         if lists:
             return made
+        places = {p.name: i for i, p in enumerate(self.spec.outputs)}
+        for i, param in enumerate(self.spec.outputs):
+            if param.length is not None:
+                made[i] = made[i][: int(made[places[param.length]])]
         return made[0] if self.results == 1 else tuple(made[: self.results])
 
 
