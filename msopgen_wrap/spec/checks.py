@@ -231,7 +231,7 @@ def check_lengths(spec: OpSpec, findings: Findings) -> None:
             why = "the elements of a new tensor are counted"
         elif not (holds_number(count) and all("int" in dtype for dtype in count.dtypes)):
             what = f"length '{count.name}' of output '{output.name}' is not one integer"
-            fix = f"{count.name}: {{dtype: int32, shape: \"[1]\"}}"
+            fix = f'{count.name}: {{dtype: int32, shape: "[1]"}}'
         elif isinstance(output.shape, ShapeList) and not output.shape.items:
             what = f"output '{output.name}' has a length but no axes"
         else:

@@ -4,11 +4,11 @@
 // with is only known step by step.
 //
 // All cores compare boxes, each a share of them with all: a row of bits says which boxes may stay
-// beside one. Meanwhile the first core sorts the scores. Once all rows are in the workspace, it walks
-// the boxes in this order: a box whose bit is still set is kept, and its row takes bits away.
+// beside one. Meanwhile the first core sorts the scores. Once all rows are in the workspace, it
+// walks the boxes in this order: a box whose bit is still set is kept, and its row takes bits away.
 //
-// Workspace: rows of bits, then the order. Tiling data (opgen's default for handwritten kernels): the
-// shape of the boxes and iou_threshold.
+// Workspace: rows of bits, then the order. Tiling data (opgen's default for handwritten kernels):
+// the shape of the boxes and iou_threshold.
 #include "kernel_operator.h"
 #include "opgen/order.h"
 #include "opgen/project.h"
@@ -46,8 +46,8 @@ struct Space {
 class Sort {
  public:
     __aicore__ inline void Run(GM_ADDR scores, const Space& space, TPipe* pipe) {
-        const uint32_t pitch = (space.boxes + opgen::kSortedAtOnce - 1) / opgen::kSortedAtOnce *
-                               opgen::kSortedAtOnce;
+        const uint32_t pitch =
+            (space.boxes + opgen::kSortedAtOnce - 1) / opgen::kSortedAtOnce * opgen::kSortedAtOnce;
         const Row row{1, 1, 1, space.boxes, space.boxes, pitch, pitch, space.padded, 0};
         GlobalTensor<float> scoresGm;
         scoresGm.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(scores));
@@ -126,8 +126,7 @@ class Comparison {
             Duplicate(tile, 0.0f, kNumbers * columns);
             opgen::Order<HardEvent::V_MTE2>();
         }
-        opgen::LoadRange(tile, boxesGm[static_cast<uint64_t>(column) * kNumbers],
-                         kNumbers * there);
+        opgen::LoadRange(tile, boxesGm[static_cast<uint64_t>(column) * kNumbers], kNumbers * there);
         columnQueue.EnQue(tile);
         tile = columnQueue.DeQue<float>();
         const uint32_t repeats = kNumbers * columns / kRepeat;
@@ -162,12 +161,14 @@ class Comparison {
                 boxes.GetValue(kNumbers * i + 2), boxes.GetValue(kNumbers * i + 3)};
             CompareRow(bits[i * bytes], side);
         }
+        opgen::Order<HardEvent::S_MTE2>();
         rowQueue.FreeTensor(boxes);
         bitQueue.EnQue(bits);
         bits = bitQueue.DeQue<uint8_t>();
-        const DataCopyExtParams rows{static_cast<uint16_t>(count), bytes, 0,
-                                     space.Pitch() - bytes, 0};
-        DataCopyPad(space.bits[static_cast<uint64_t>(row) * space.Pitch() + column / 8], bits, rows);
+        const DataCopyExtParams rows{static_cast<uint16_t>(count), bytes, 0, space.Pitch() - bytes,
+                                     0};
+        DataCopyPad(space.bits[static_cast<uint64_t>(row) * space.Pitch() + column / 8], bits,
+                    rows);
         bitQueue.FreeTensor(bits);
     }
 
@@ -179,6 +180,7 @@ class Comparison {
         Common(wide, side[0], side[2], 0);
         Common(high, side[1], side[3], 1);
         Mul(wide, wide, high, columns);
+        PipeBarrier<PIPE_V>();
         Adds(high, areaBuf.Get<float>(), (side[2] - side[0]) * (side[3] - side[1]), columns);
         PipeBarrier<PIPE_V>();
         Sub(high, high, wide, columns);
@@ -256,7 +258,8 @@ class Choice {
 
  private:
     __aicore__ inline void Walk() {
-        // The rows of the next boxes come while those of the last ones are used.
+        // The rows of the next boxes come while those of the last ones are used; some of these
+        // boxes will be dropped, and their rows not be read.
         Load(0);
         for (uint32_t first = 0; first < space.boxes; first += kRows) {
             if (first + kRows < space.boxes) {
@@ -278,19 +281,23 @@ class Choice {
         LocalTensor<uint16_t> rows = rowQueue.AllocTensor<uint16_t>();
         const LocalTensor<uint8_t> bytes = rows.ReinterpretCast<uint8_t>();
         for (uint32_t i = 0; i < Rows(first); ++i) {
-            const uint64_t box =
-                static_cast<uint64_t>(orderBuf.Get<int32_t>().GetValue(first + i));
-            opgen::LoadRange(bytes[i * space.Pitch()], space.bits[box * space.Pitch()],
-                             space.Pitch());
+            const int32_t box = orderBuf.Get<int32_t>().GetValue(first + i);
+            if (Stays(box)) {
+                const uint64_t at = static_cast<uint64_t>(box) * space.Pitch();
+                opgen::LoadRange(bytes[i * space.Pitch()], space.bits[at], space.Pitch());
+            }
         }
         rowQueue.EnQue(rows);
     }
+    // Whether the bit of a box is set. Once it is clear, it stays so, and no row is needed.
+    __aicore__ inline bool Stays(int32_t box) {
+        constexpr int32_t kBits = 32;
+        const uint32_t word = bitBuf.Get<uint32_t>().GetValue(static_cast<uint32_t>(box / kBits));
+        return (word >> (box % kBits) & 1) != 0;
+    }
     // Keep a box whose bit is set, and clear the bits of those that it overlaps.
     __aicore__ inline void Try(int32_t box, const LocalTensor<uint16_t>& row) {
-        constexpr int32_t kBits = 32;
-        const uint32_t word =
-            bitBuf.Get<uint32_t>().GetValue(static_cast<uint32_t>(box / kBits));
-        if ((word >> (box % kBits) & 1) == 0) {
+        if (!Stays(box)) {
             return;
         }
         // The upper words of the 64-bit results stay 0.
