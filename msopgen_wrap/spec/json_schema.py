@@ -159,7 +159,7 @@ def _output() -> Schema:
             "inplace": {"type": "string", "description": "The input whose memory it overwrites."},
             "length": {
                 "type": "string",
-                "description": "The output that says how many elements of the first axis are results.",
+                "description": "Output that says how many elements of its first axis are results.",
             },
         },
     )
