@@ -219,6 +219,15 @@ def check_lengths(spec: OpSpec, findings: Findings) -> None:
     """Report outputs whose ``length`` is no count of elements (OPG024)."""
     outputs = {p.name: p for p in spec.outputs}
     for output in spec.outputs:
+        if output.pieces is not None and (
+            output.length or output.inplace or output.kind is ParamKind.DYNAMIC
+        ):
+            findings.error(
+                "OPG024",
+                f"output '{output.name}' has pieces and a length, is a list or in place",
+                output.location,
+                why="rows of one new tensor are given as pieces",
+            )
         if output.length is None:
             continue
         count = outputs.get(output.length)
@@ -414,9 +423,12 @@ def check_codes(spec: OpSpec, findings: Findings) -> None:
 
 def _in_rules(name: str, spec: OpSpec) -> bool:
     rules = [p.shape for p in (*spec.inputs, *spec.outputs) if p.shape is not None]
-    return any(name in rule_attrs(r) or name in rule_tensors(r) for r in rules) and name in {
-        a.name for a in spec.attrs
-    }
+    rules += [] if spec.workspace is None else [spec.workspace]
+    names = {n for rule in rules for n in (*rule_attrs(rule), *rule_tensors(rule))}
+    for cut in (p.pieces for p in spec.outputs):
+        if cut is not None:
+            names |= {cut.ends} if cut.test is None else {cut.ends, cut.test.name}
+    return name in names and name in {a.name for a in spec.attrs}
 
 
 def default_backward(spec: OpSpec) -> str:

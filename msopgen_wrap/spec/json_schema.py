@@ -157,6 +157,10 @@ def _output() -> Schema:
             "shape": _ref("rule"),
             "list": {"type": "boolean", "description": "A list of tensors, one per list input."},
             "inplace": {"type": "string", "description": "The input whose memory it overwrites."},
+            "pieces": {
+                "type": "string",
+                "description": "List attr that says where pieces of the first axis end, for torch.",
+            },
             "length": {
                 "type": "string",
                 "description": "Output that says how many elements of its first axis are results.",

@@ -229,6 +229,18 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """Rows of an output that are results of their own; text ``ends if how in (0, 1) else []``.
+
+    ``ends`` is a list_int attr: behind which element of the first axis each piece ends. Where the
+    condition does not hold, the output is one piece.
+    """
+
+    ends: str
+    test: AttrTest | None = None
+
+
+@dataclass(frozen=True)
 class TensorParam:
     """An input or output tensor (or tensor list).
 
@@ -249,6 +261,7 @@ class TensorParam:
             combination of dtypes for each of its allowed values.
         length: outputs only: the output, one integer, that says how many elements of the first
             axis are results; the shape rule gives the most there can be.
+        pieces: outputs only: how the first axis is cut for callers; None: not at all.
     """
 
     name: str
@@ -267,6 +280,7 @@ class TensorParam:
     site: Site | None = None
     chosen_by: str | None = None
     length: str | None = None
+    pieces: Pieces | None = None
 
 
 REQUIRED = object()

@@ -26,6 +26,7 @@ from msopgen_wrap.spec.model import (
     DimRank,
     DimScaled,
     DimSlice,
+    Pieces,
     ShapeBroadcast,
     ShapeChoice,
     ShapeLike,
@@ -87,6 +88,13 @@ def parse_shape(
     return _Parser(text, names, location, findings).rule()
 
 
+def parse_pieces(
+    text: str, names: ShapeNames, location: Location, findings: Findings
+) -> Pieces | None:
+    """Parse ``ends`` or ``ends if condition else []``; arguments and codes as ``parse_shape``."""
+    return _Parser(text, names, location, findings).pieces()
+
+
 class _Parser:
     def __init__(
         self, text: str, names: ShapeNames, location: Location, findings: Findings
@@ -129,6 +137,28 @@ class _Parser:
             return None
         try:
             return self.top(tree)
+        except _Refused:
+            return None
+
+    def pieces(self) -> Pieces | None:
+        try:
+            if len(self.text) > MAX_TEXT:
+                raise SyntaxError
+            tree = ast.parse(self.text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            tree = ast.Constant(0)
+        test = None
+        try:
+            if isinstance(tree, ast.IfExp) and ast.unparse(tree.orelse) == "[]":
+                tree, test = tree.body, self.test(tree.test)
+            if isinstance(tree, ast.Name):
+                return Pieces(self.attr(tree, ("list_int",)), test)
+            raise self.refuse(
+                "OPG030",
+                "this does not say where pieces end",
+                tree,
+                fix="name a list_int attr: 'ends', or 'ends if how in (0, 1) else []'",
+            )
         except _Refused:
             return None
 

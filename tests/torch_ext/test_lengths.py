@@ -20,6 +20,36 @@ compute: |
 """
 
 
+PIECES = """
+op: InPieces
+inputs: {x: {dtype: float32, rank: 1}}
+outputs: {y: {dtype: x, shape: like x, pieces: "ends if how in (0, 1) else []"}}
+attrs: {ends: {type: list_int, default: [0]}, how: 0}
+compute: x + 1.0
+"""
+
+
+def test_the_function_gives_pieces_as_an_attr_says(tmp_path: Path) -> None:
+    spec = parse_spec(PIECES, "pieces.yaml").spec
+    assert spec is not None
+    out = run_python(
+        write_package(tmp_path, [spec], "piecesv"),
+        """
+import torch, piecesv
+x = torch.arange(4.0)
+for how in (1, 2):
+    print([piece.tolist() for piece in piecesv.in_pieces(x, [1, 1, 4], how)])
+print(torch.ops.piecesv.in_pieces(x, [1, 1, 4]).tolist())
+""",
+        OPGEN_CPU_KERNEL="reference",
+    )
+    assert out.splitlines() == [
+        "[[1.0], [], [2.0, 3.0, 4.0]]",
+        "[[1.0, 2.0, 3.0, 4.0]]",
+        "[1.0, 2.0, 3.0, 4.0]",
+    ]
+
+
 def test_the_function_cuts_what_the_op_gives_whole(tmp_path: Path) -> None:
     spec = parse_spec(COUNTED, "counted.yaml").spec
     assert spec is not None

@@ -164,6 +164,18 @@ def cut_to_lengths(
     return tuple(cut)
 
 
+def cut_to_pieces(result: torch.Tensor, ends: Sequence[int] | None) -> list[torch.Tensor]:
+    """Return the pieces of a result's first axis, views of it; None: all of it is one.
+
+    Args:
+        ends: behind which element each piece ends.
+    """
+    if ends is None:
+        return [result]
+    starts = [0, *ends[:-1]]
+    return [result[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
 def scaled(dim: Any, factor: float, *, up: bool) -> Any:
     """Return a dimension times a float attr as float32 holds it, rounded down or up."""
     product = dim * struct.unpack("f", struct.pack("f", factor))[0]
