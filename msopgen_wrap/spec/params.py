@@ -33,10 +33,10 @@ class RawParam:
     dtype_node: Node | None
     shape_source: tuple[str, Location] | None
     is_output: bool
-    pieces_source: tuple[str, Location] | None = None
     dtypes: tuple[str, ...] | None = None
     follows: str | None = None
     dtype_place: Location = field(default_factory=Location)
+    pieces_source: tuple[str, Location] | None = None
 
 
 def read_inputs(node: Node, reader: Reader) -> list[RawParam]:
@@ -131,7 +131,7 @@ def _read_output(name: str, place: Location, node: Node, reader: Reader) -> RawP
     source = reader.rule_text(shape, f"shape of {what}") if shape is not None else None
     pieces = node.get("pieces")
     cut = reader.rule_text(pieces, f"pieces of {what}") if pieces is not None else None
-    return RawParam(param, node.get("dtype"), source, True, cut)
+    return RawParam(param, node.get("dtype"), source, True, pieces_source=cut)
 
 
 def _flag(node: Mapping, key: str, what: str, reader: Reader) -> bool:

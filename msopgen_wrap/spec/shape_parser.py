@@ -144,19 +144,19 @@ class _Parser:
         try:
             if len(self.text) > MAX_TEXT:
                 raise SyntaxError
-            tree = ast.parse(self.text.strip(), mode="eval").body
+            ends: ast.expr = ast.parse(self.text.strip(), mode="eval").body
         except (SyntaxError, ValueError, MemoryError, RecursionError):
-            tree = ast.Constant(0)
+            ends = ast.Constant(0)
         test = None
         try:
-            if isinstance(tree, ast.IfExp) and ast.unparse(tree.orelse) == "[]":
-                tree, test = tree.body, self.test(tree.test)
-            if isinstance(tree, ast.Name):
-                return Pieces(self.attr(tree, ("list_int",)), test)
+            if isinstance(ends, ast.IfExp) and ast.unparse(ends.orelse) == "[]":
+                ends, test = ends.body, self.test(ends.test)
+            if isinstance(ends, ast.Name):
+                return Pieces(self.attr(ends, ("list_int",)), test)
             raise self.refuse(
                 "OPG030",
                 "this does not say where pieces end",
-                tree,
+                ends,
                 fix="name a list_int attr: 'ends', or 'ends if how in (0, 1) else []'",
             )
         except _Refused:

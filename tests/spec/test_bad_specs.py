@@ -253,7 +253,7 @@ BAD = [
     ("OPG024", COUNTED.replace("dtype: int32", "dtype: float32")),
     ("OPG024", COUNTED.replace('"[1]"', '"[2]"')),
     ("OPG024", COUNTED.replace("length: n", "length: n, pieces: ends")),
-    ("OPG033", COUNTED.replace("@@", "").replace("length: n", "pieces: @@n")),
+    ("OPG031", COUNTED.replace("@@", "").replace("length: n", "pieces: @@n")),
     ("OPG030", COUNTED.replace("@@", "").replace("length: n", 'pieces: "@@[ends]"')),
     ("OPG024", COUNTED.replace('"[x[0]]"', '"[]"')),
     ("OPG055", GOOD + "cases:\n  - {x: [1], y: [1], @@w: [1]}\n"),

@@ -1,4 +1,4 @@
-"""Outputs whose length another output says: the function of a package cuts them, the op does not."""
+"""Outputs with a length or in pieces: the function of a package cuts them, the op does not."""
 
 from __future__ import annotations
 
