@@ -150,7 +150,8 @@ class _Parser:
         test = None
         try:
             if isinstance(ends, ast.IfExp) and ast.unparse(ends.orelse) == "[]":
-                ends, test = ends.body, self.test(ends.test)
+                test = self.test(ends.test)
+                ends = ends.body
             if isinstance(ends, ast.Name):
                 return Pieces(self.attr(ends, ("list_int",)), test)
             raise self.refuse(
