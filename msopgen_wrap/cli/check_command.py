@@ -113,10 +113,10 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     found: dict[tuple[str, str], Diagnostic] = {}
     tried = worked = 0
     failure: Diagnostic | None = None
-    for shapes in itertools.islice(_shape_sets(spec), MAX_SHAPES):
+    for shapes, own in itertools.islice(_shape_sets(spec), MAX_SHAPES):
         for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
             for combo in range(spec.combos):
-                attrs = combined_attrs(spec, combo, given)
+                attrs = combined_attrs(spec, combo, {**given, **own})
                 tried += 1
                 try:
                     results = run(_meta_inputs(spec, shapes, combo), attrs)
@@ -133,10 +133,13 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     return list(found.values())
 
 
-def _shape_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
-    """Yield input shapes: those of the cases, then one set per rank that satisfies the rules."""
+def _shape_sets(spec: OpSpec) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield input shapes and the attrs that belong to them.
+
+    These are the cases, then one set of shapes per rank that satisfies the rules.
+    """
     for case in spec.cases:
-        yield case.shapes
+        yield case.shapes, case.attrs
     for stretched in (False, True):
         for rank in (2, 3, 1, 4, 0):
             dims = (6, 4, 5, 7)[4 - rank :] if rank else ()
@@ -147,7 +150,7 @@ def _shape_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
                     shapes[param.name] = _shape_of(param, shape, shapes, spec)
             except ShapeError:
                 continue
-            yield shapes
+            yield shapes, {}
 
 
 def _stretched(dims: tuple[int, ...], index: int) -> tuple[int, ...]:
