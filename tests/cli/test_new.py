@@ -186,7 +186,7 @@ def test_headers_beside_a_handwritten_kernel_come_along(tmp_path: Path) -> None:
 def test_cases_are_tried_with_their_attrs():
     """Shapes may fit an attr of their case only, and not its default."""
     text = (
-        "op: Demo\ninputs: {x: {dtype: float32, rank: 1}}\nattrs: {n: 7}\noutputs: {y: like x}\n"
+        "op: Demo\ninputs: {x: {dtype: float32, rank: 1}}\nattrs: {n: 2}\noutputs: {y: like x}\n"
         "compute: x + torch.zeros([n - x.shape[0], x.shape[0] - n]).sum()\nCASES"
     )
     fitting = parse_spec(text.replace("CASES", "cases: [{x: [3], n: 3}]\n")).spec
