@@ -113,38 +113,33 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     found: dict[tuple[str, str], Diagnostic] = {}
     tried = worked = 0
     failure: Diagnostic | None = None
-    for shapes, given in _calls(spec):
-        for combo in range(spec.combos):
-            attrs = combined_attrs(spec, combo, given)
-            tried += 1
-            try:
-                results = run(_meta_inputs(spec, shapes, combo), attrs)
-            except OpgenError as error:
-                failure = failure or error.diagnostics[0]
-                continue
-            worked += 1
-            for problem in _compare(spec, shapes, attrs, combo, results):
-                key = (problem.code, str(problem.location))
-                found.setdefault(key, problem)
+    for shapes, own in itertools.islice(_shape_sets(spec), MAX_SHAPES):
+        for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
+            for combo in range(spec.combos):
+                attrs = combined_attrs(spec, combo, {**given, **own})
+                tried += 1
+                try:
+                    results = run(_meta_inputs(spec, shapes, combo), attrs)
+                except OpgenError as error:
+                    failure = failure or error.diagnostics[0]
+                    continue
+                worked += 1
+                for problem in _compare(spec, shapes, attrs, combo, results):
+                    key = (problem.code, str(problem.location))
+                    found.setdefault(key, problem)
     # Some shapes may not suit an op (axis 1 of a vector); failing on all of them is an error.
     if tried and not worked and failure is not None:
         return [failure]
     return list(found.values())
 
 
-def _calls(spec: OpSpec) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield shapes and attrs: the cases as they are, then shapes with mixes of attrs."""
+def _shape_sets(spec: OpSpec) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield input shapes and the attrs that belong to them.
+
+    These are the cases, then one set of shapes per rank that satisfies the rules.
+    """
     for case in spec.cases:
         yield case.shapes, case.attrs
-    for shapes in itertools.islice(_shape_sets(spec), MAX_SHAPES):
-        for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
-            yield shapes, given
-
-
-def _shape_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
-    """Yield input shapes: those of the cases, then one set per rank that satisfies the rules."""
-    for case in spec.cases:
-        yield case.shapes
     for stretched in (False, True):
         for rank in (2, 3, 1, 4, 0):
             dims = (6, 4, 5, 7)[4 - rank :] if rank else ()
@@ -155,7 +150,7 @@ def _shape_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
                     shapes[param.name] = _shape_of(param, shape, shapes, spec)
             except ShapeError:
                 continue
-            yield shapes
+            yield shapes, {}
 
 
 def _stretched(dims: tuple[int, ...], index: int) -> tuple[int, ...]:

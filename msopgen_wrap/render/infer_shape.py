@@ -6,7 +6,7 @@ The code uses ``opgen::ShapeBuilder`` (``templates/op_host/opgen_shape.h.jinja``
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.spec.model import (
@@ -28,6 +28,7 @@ from msopgen_wrap.spec.model import (
     ShapePermute,
     ShapeReduce,
     ShapeRule,
+    ShapeStridedSlice,
     TensorParam,
 )
 from msopgen_wrap.spec.shapes import rule_attrs, rule_tensors
@@ -51,6 +52,44 @@ def infer_shape_body(spec: OpSpec) -> str:
     if any(p.shape is None for p in spec.outputs):
         return ""
     return "\n".join(f"    {line}" if line else "" for line in _InferShape(spec).lines())
+
+
+def workspace_lines(spec: OpSpec, variable: str) -> list[str]:
+    """Return the statements of a TilingFunc that find the bytes of ``spec.workspace``.
+
+    Args:
+        spec: the op; none without a rule.
+        variable: the ``int64_t`` that they set.
+    """
+    rule = spec.workspace
+    if rule is None:
+        return []
+    lines = []
+    getters = {ParamKind.REQUIRED: "Required", ParamKind.OPTIONAL: "Optional"}
+    for index, param in enumerate(spec.inputs):
+        if param.name in rule_tensors(rule):
+            call = (
+                f"GetDynamicInputShape({index}, 0)"
+                if param.kind is ParamKind.DYNAMIC
+                else f"Get{getters[param.kind]}InputShape({index})"
+            )
+            storage = f"{param.name}_storage"
+            lines += [
+                f"const gert::StorageShape* {storage} = context->{call};",
+                f"const gert::Shape* {_shape(param.name)} = "
+                f"{storage} == nullptr ? nullptr : &{storage}->GetStorageShape();",
+            ]
+    builder = _InferShape(spec)
+    lines += builder.read_attrs(rule_attrs(rule))
+    lines.append("opgen::ShapeBuilder opgen_bytes;")
+    lines += builder.statements(rule, "opgen_bytes")
+    lines += [
+        "gert::Shape opgen_size;",
+        'OPGEN_CHECK(context, opgen_bytes.Store(&opgen_size), "workspace: %s",',
+        "            opgen_bytes.Error());",
+        f"{variable} = opgen_size.GetDim(0);",
+    ]
+    return lines
 
 
 class _InferShape:
@@ -105,6 +144,10 @@ class _InferShape:
         names: list[str] = []
         for param in (*self.spec.inputs, *self.spec.outputs):
             names += rule_attrs(param.shape) if param.shape is not None else []
+        yield from self.read_attrs(names)
+
+    def read_attrs(self, names: Collection[str]) -> Iterator[str]:
+        """Yield the statements that read attrs."""
         if not names:
             return
         yield "const gert::RuntimeAttrs* attrs = context->GetAttrs();"
@@ -137,7 +180,7 @@ class _InferShape:
                 param,
                 [
                     f"opgen::ShapeBuilder {name};  // {param.name}: {_one_line(param.shape_text)}",
-                    *self._statements(param.shape, name),
+                    *self.statements(param.shape, name),
                     f"OPGEN_CHECK(context, {name}.Matches({variable}),",
                     f'            "input {param.name} has shape %s, expected '
                     f'{_escape(param.shape_text)} = %s %s",',
@@ -163,7 +206,7 @@ class _InferShape:
             yield from self._output_list(position, param, builder)
             return
         yield f"opgen::ShapeBuilder {builder};"
-        yield from self._statements(param.shape, builder)
+        yield from self.statements(param.shape, builder)
         yield from self._store(param, builder, self._flat_index(position))
 
     def _output_list(self, position: int, param: TensorParam, builder: str) -> Iterator[str]:
@@ -194,7 +237,7 @@ class _InferShape:
             yield f"    const gert::Shape* {variable} = context->GetDynamicInputShape({index}, i);"
             yield f'    OPGEN_CHECK(context, {variable} != nullptr, "{other.name} is too short");'
         yield f"    opgen::ShapeBuilder {builder};"
-        yield from (f"    {line}" for line in self._statements(param.shape, builder))
+        yield from (f"    {line}" for line in self.statements(param.shape, builder))
         index_text = f"{self._flat_index(position)} + i"
         yield from (f"    {line}" for line in self._store(param, builder, index_text))
         yield "}"
@@ -216,7 +259,8 @@ class _InferShape:
 
     # ---- rules -------------------------------------------------------------------------------
 
-    def _statements(self, rule: ShapeRule, builder: str) -> Iterator[str]:
+    def statements(self, rule: ShapeRule, builder: str) -> Iterator[str]:
+        """Yield the statements that append a rule's dimensions to a ``ShapeBuilder``."""
         if isinstance(rule, ShapeLike):
             yield f'{builder}.AppendRange("{rule.tensor}", {_shape(rule.tensor)});'
         elif isinstance(rule, ShapeBroadcast):
@@ -230,11 +274,18 @@ class _InferShape:
                 f'{builder}.Permute("{rule.tensor}", {_shape(rule.tensor)}, "{rule.axes}", '
                 f"{axes}->GetData(), {axes}->GetSize());"
             )
+        elif isinstance(rule, ShapeStridedSlice):
+            lists = [f"{{{_attr(n)}->GetData(), {_attr(n)}->GetSize()}}" for n in rule.lists]
+            masks = ", ".join(f"*{_attr(n)}" for n in rule.masks)
+            yield (
+                f'{builder}.StridedSlice("{rule.tensor}", {_shape(rule.tensor)}, '
+                f"{', '.join(lists)}, {{{masks}}});"
+            )
         elif isinstance(rule, ShapeChoice):
             yield f"if ({self._test(rule.test)}) {{"
-            then = [*self._statements(rule.then, builder)] or ["// no dimensions"]
+            then = [*self.statements(rule.then, builder)] or ["// no dimensions"]
             yield from (f"    {line}" for line in then)
-            otherwise = [*self._statements(rule.otherwise, builder)]
+            otherwise = [*self.statements(rule.otherwise, builder)]
             if otherwise:
                 yield "} else {"
                 yield from (f"    {line}" for line in otherwise)

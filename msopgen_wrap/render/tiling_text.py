@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msopgen_wrap.render.infer_shape import workspace_lines
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import cpp_local
 from msopgen_wrap.templating import cpp_string, environment
@@ -80,7 +81,8 @@ def default_tiling(spec: OpSpec, style: str) -> TilingText:
     ``coreNum`` (int64), per parameter ``<name>Rank`` (int64, -1 when absent) and
     ``<name>Shape[8]`` (int64), per int, float, bool and dtype attribute its value under its name,
     per list ``<name>Size`` (int64) and ``<name>[8]``, and per string with ``allowed`` values its
-    place among them (int64). Other strings are not passed.
+    place among them (int64). Other strings are not passed. A spec with ``workspace`` gets as many
+    bytes, and all cores at once.
     """
     struct = f"{spec.op}TilingData"
     fields: list[dict[str, Any]] = [{"type": "int64_t", "name": "coreNum", "count": 0}]
@@ -119,6 +121,7 @@ def default_tiling(spec: OpSpec, style: str) -> TilingText:
         "lists": lists,
         "choices": choices,
         "list_room": MAX_LIST,
+        "workspace": workspace_lines(spec, "userBytes"),
     }
     return TilingText(
         includes=(

@@ -11,13 +11,22 @@ from msopgen_wrap.spec.derivatives import steps_without_derivative
 from msopgen_wrap.spec.dtype_lists import resolve_dtypes
 from msopgen_wrap.spec.findings import listed, suggestion
 from msopgen_wrap.spec.gradient import gradient_problem
-from msopgen_wrap.spec.model import Attr, Case, Code, OpSpec, TensorParam, Tolerance
+from msopgen_wrap.spec.model import (
+    Attr,
+    Case,
+    Code,
+    OpSpec,
+    ShapeList,
+    TensorParam,
+    Tolerance,
+)
 from msopgen_wrap.spec.names import check_op_name, snake_case
 from msopgen_wrap.spec.params import RawParam, read_inputs, read_outputs, resolve_shapes
 from msopgen_wrap.spec.reader import Reader, is_given, with_meant_keys
 from msopgen_wrap.spec.saved_outputs import AUTO, check_saved, saveable_outputs, scalar_names
 from msopgen_wrap.spec.schedule_reading import read_schedule
 from msopgen_wrap.spec.schema_string import read_schema
+from msopgen_wrap.spec.shape_parser import ShapeNames, parse_shape
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar
 
 KEYS = (
@@ -27,6 +36,7 @@ KEYS = (
         "gradient_of",
         "kernel",
         "tiling",
+        "workspace",
         "backward",
         "save",
         "deterministic",
@@ -79,6 +89,7 @@ class SpecBuilder:
             compute=compute or forward,
             kernel=self.optional_text("kernel"),
             tiling=self.optional_text("tiling"),
+            workspace=self.workspace(inputs, attr_types),
             backward="none",
             cases=(),
             tolerance=self.tolerance([r.param for r in outputs]),
@@ -95,6 +106,7 @@ class SpecBuilder:
         places = {str(k.value): v.location for k, v in self.root.entries}
         checks.check_names(spec, findings)
         checks.check_inplace(spec, findings)
+        checks.check_lengths(spec, findings)
         checks.check_sources(spec, places, findings)
         checks.check_gradient_of(spec, places, findings)
         dtype_places = {r.param.name: r.dtype_place for r in raws}
@@ -154,6 +166,24 @@ class SpecBuilder:
     def optional_text(self, key: str) -> str | None:
         node = self.root.get(key)
         return self.reader.text(node, key) if node is not None else None
+
+    def workspace(self, inputs: list[RawParam], attrs: dict[str, str]) -> ShapeList | None:
+        """Read the bytes of workspace, a dimension over inputs and attrs."""
+        node = self.root.get("workspace")
+        source = self.reader.rule_text(node, "workspace") if node is not None else None
+        if source is None:
+            return None
+        text, place = source
+        names = ShapeNames(tuple(r.param.name for r in inputs), attrs)
+        # The rule of a shape that has this dimension; its text begins one column before it.
+        start = replace(place, column=place.column - 1)
+        rule = parse_shape(f"[{text}]", names, start, self.findings)
+        if rule is None:
+            return None
+        if not isinstance(rule, ShapeList) or len(rule.items) != 1:
+            self.findings.error("OPG030", "workspace is not one dimension, in bytes", place)
+            return None
+        return rule
 
     def code(self, key: str) -> Code | None:
         node = self.root.get(key)

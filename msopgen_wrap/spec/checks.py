@@ -19,10 +19,12 @@ from msopgen_wrap.spec.model import (
     OpSpec,
     ParamKind,
     ShapeLike,
+    ShapeList,
     TensorParam,
 )
 from msopgen_wrap.spec.names import check_aclnn_names
 from msopgen_wrap.spec.shapes import (
+    holds_number,
     needed_tensors,
     queried_tensors,
     rule_attrs,
@@ -213,6 +215,39 @@ def check_inplace(spec: OpSpec, findings: Findings) -> None:
             )
 
 
+def check_lengths(spec: OpSpec, findings: Findings) -> None:
+    """Report outputs whose ``length`` is no count of elements (OPG024)."""
+    outputs = {p.name: p for p in spec.outputs}
+    for output in spec.outputs:
+        if output.pieces is not None and (
+            output.length or output.inplace or output.kind is ParamKind.DYNAMIC
+        ):
+            findings.error(
+                "OPG024",
+                f"output '{output.name}' has pieces and a length, is a list or in place",
+                output.location,
+                why="rows of one new tensor are given as pieces",
+            )
+        if output.length is None:
+            continue
+        count = outputs.get(output.length)
+        why = fix = ""
+        if count is None:
+            what = f"length of output '{output.name}' names no output: '{output.length}'"
+            why, fix = f"outputs: {listed(outputs)}", suggestion(output.length, outputs)
+        elif ParamKind.DYNAMIC in (count.kind, output.kind) or output.inplace or count.inplace:
+            what = f"output '{output.name}' or its length '{count.name}' is a list or in place"
+            why = "the elements of a new tensor are counted"
+        elif not (holds_number(count) and all("int" in dtype for dtype in count.dtypes)):
+            what = f"length '{count.name}' of output '{output.name}' is not one integer"
+            fix = f'{count.name}: {{dtype: int32, shape: "[1]"}}'
+        elif isinstance(output.shape, ShapeList) and not output.shape.items:
+            what = f"output '{output.name}' has a length but no axes"
+        else:
+            continue
+        findings.error("OPG024", what, output.location, why, fix)
+
+
 def check_rule_attrs(spec: OpSpec, findings: Findings) -> None:
     """Warn about shape rules that need an absent optional input (OPG033)."""
     optional = {p.name for p in spec.inputs if p.kind is ParamKind.OPTIONAL}
@@ -280,6 +315,14 @@ def check_sources(spec: OpSpec, places: dict[str, Location], findings: Findings)
             places.get("tiling", start),
             why="a generated kernel comes with its own tiling",
             fix="add 'kernel:' or drop 'tiling:'",
+        )
+    if "workspace" in places and (spec.kernel is None or spec.tiling is not None):
+        findings.error(
+            "OPG052",
+            "workspace is given " + ("beside tiling" if spec.tiling else "without kernel"),
+            places["workspace"],
+            why="the tiling itself says how much workspace a kernel has",
+            fix="drop 'workspace:'",
         )
     for key, name in (("kernel", spec.kernel), ("tiling", spec.tiling)):
         if name is None:
@@ -380,9 +423,12 @@ def check_codes(spec: OpSpec, findings: Findings) -> None:
 
 def _in_rules(name: str, spec: OpSpec) -> bool:
     rules = [p.shape for p in (*spec.inputs, *spec.outputs) if p.shape is not None]
-    return any(name in rule_attrs(r) or name in rule_tensors(r) for r in rules) and name in {
-        a.name for a in spec.attrs
-    }
+    rules += [] if spec.workspace is None else [spec.workspace]
+    names = {n for rule in rules for n in (*rule_attrs(rule), *rule_tensors(rule))}
+    for cut in (p.pieces for p in spec.outputs):
+        if cut is not None:
+            names |= {cut.ends} if cut.test is None else {cut.ends, cut.test.name}
+    return name in names and name in {a.name for a in spec.attrs}
 
 
 def default_backward(spec: OpSpec) -> str:

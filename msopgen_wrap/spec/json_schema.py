@@ -157,6 +157,14 @@ def _output() -> Schema:
             "shape": _ref("rule"),
             "list": {"type": "boolean", "description": "A list of tensors, one per list input."},
             "inplace": {"type": "string", "description": "The input whose memory it overwrites."},
+            "pieces": {
+                "type": "string",
+                "description": "List attr that says where pieces of the first axis end, for torch.",
+            },
+            "length": {
+                "type": "string",
+                "description": "Output that says how many elements of its first axis are results.",
+            },
         },
     )
     return {"anyOf": [full, _ref("rule")]}
@@ -303,6 +311,10 @@ _TOP: dict[str, Schema] = {
     "gradient_of": _ref("code"),
     "kernel": {"type": "string", "description": "Handwritten AscendC kernel, relative path."},
     "tiling": {"type": "string", "description": "Handwritten tiling source, relative path."},
+    "workspace": {
+        "type": ["string", "integer"],
+        "description": "Bytes of workspace of a handwritten kernel: a dimension as in shape rules.",
+    },
     "backward": {
         "description": "reference (PyTorch differentiates compute; default), kernel (an op of its"
         " own), auto (kernel where one can be planned), none, or per input PyTorch code over"

@@ -168,6 +168,19 @@ class ShapePermute:
 
 
 @dataclass(frozen=True)
+class ShapeStridedSlice:
+    """What lists and masks cut from an input; text ``strided_slice(x, begin, end, strides, ...)``.
+
+    ``lists`` are the names of three list_int attrs, ``masks`` those of up to five int attrs: begin,
+    end, ellipsis, new axis, shrink axis (``spec.strided_slices``).
+    """
+
+    tensor: str
+    lists: tuple[str, ...]
+    masks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class AttrTest:
     """Whether an attr has one of some values.
 
@@ -193,7 +206,15 @@ class ShapeChoice:
     otherwise: ShapeRule
 
 
-ShapeRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute | ShapeChoice
+ShapeRule = (
+    ShapeLike
+    | ShapeBroadcast
+    | ShapeList
+    | ShapeReduce
+    | ShapePermute
+    | ShapeStridedSlice
+    | ShapeChoice
+)
 
 
 # ---- parameters --------------------------------------------------------------------------------
@@ -205,6 +226,18 @@ class Site:
 
     call: str
     ordinal: int
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Rows of an output that are results of their own; text ``ends if how in (0, 1) else []``.
+
+    ``ends`` is a list_int attr: behind which element of the first axis each piece ends. Where the
+    condition does not hold, the output is one piece.
+    """
+
+    ends: str
+    test: AttrTest | None = None
 
 
 @dataclass(frozen=True)
@@ -226,6 +259,9 @@ class TensorParam:
             writes it to the workspace, and later ones read it. None for tensors of the caller.
         chosen_by: outputs only: the dtype attr whose value is the output's dtype. The op has one
             combination of dtypes for each of its allowed values.
+        length: outputs only: the output, one integer, that says how many elements of the first
+            axis are results; the shape rule gives the most there can be.
+        pieces: outputs only: how the first axis is cut for callers; None: not at all.
     """
 
     name: str
@@ -243,6 +279,8 @@ class TensorParam:
     default: float | int | bool | None = None
     site: Site | None = None
     chosen_by: str | None = None
+    length: str | None = None
+    pieces: Pieces | None = None
 
 
 REQUIRED = object()
@@ -328,6 +366,8 @@ class OpSpec:
         op: CamelCase op type; ``name`` is its snake_case form.
         compute: golden reference and, without ``kernel``, the source of the kernel.
         kernel, tiling: paths of handwritten sources, relative to the spec file.
+        workspace: a shape rule of one dimension: the bytes of workspace that the default tiling of
+            a handwritten kernel asks for, whose cores then all run at once.
         backward: ``reference`` (PyTorch differentiates ``compute``), ``kernel`` (an op of its own,
             ``spec.gradient``), ``auto`` (one of the two: ``families.gradients``), ``none``, or
             explicit ``{input name: Code}`` where the code may use the inputs, the attrs, the
@@ -377,6 +417,7 @@ class OpSpec:
     choose_saved: bool = False
     deterministic: bool = True
     schedule: tuple[ScheduleEntry, ...] = ()
+    workspace: ShapeList | None = None
     open_schedule: bool = False
 
     @property

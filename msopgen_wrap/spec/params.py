@@ -17,12 +17,12 @@ from msopgen_wrap.spec.model import (
 )
 from msopgen_wrap.spec.names import check_param_name
 from msopgen_wrap.spec.reader import Reader
-from msopgen_wrap.spec.shape_parser import ShapeNames, parse_shape
+from msopgen_wrap.spec.shape_parser import ShapeNames, parse_pieces, parse_shape
 from msopgen_wrap.spec.shapes import MAX_RANK, rule_tensors
 from msopgen_wrap.spec.yaml_nodes import Mapping, Node, Scalar, Sequence
 
 INPUT_KEYS = ("dtype", "doc", "optional", "default", "list", "rank", "shape", "range")
-OUTPUT_KEYS = ("dtype", "doc", "shape", "list", "inplace")
+OUTPUT_KEYS = ("dtype", "doc", "shape", "list", "inplace", "length", "pieces")
 
 
 @dataclass
@@ -36,6 +36,7 @@ class RawParam:
     dtypes: tuple[str, ...] | None = None
     follows: str | None = None
     dtype_place: Location = field(default_factory=Location)
+    pieces_source: tuple[str, Location] | None = None
 
 
 def read_inputs(node: Node, reader: Reader) -> list[RawParam]:
@@ -116,6 +117,7 @@ def _read_output(name: str, place: Location, node: Node, reader: Reader) -> RawP
         return RawParam(param, None, source, True)
     reader.known_keys(node, OUTPUT_KEYS, what)
     dynamic = _flag(node, "list", what, reader)
+    length = node.get("length")
     inplace_node = node.get("inplace")
     inplace = reader.text(inplace_node, f"inplace of {what}") if inplace_node is not None else None
     param = replace(
@@ -123,10 +125,13 @@ def _read_output(name: str, place: Location, node: Node, reader: Reader) -> RawP
         kind=ParamKind.DYNAMIC if dynamic else ParamKind.REQUIRED,
         doc=read_doc(node, what, reader),
         inplace=inplace,
+        length=None if length is None else reader.text(length, f"length of {what}"),
     )
     shape = node.get("shape")
     source = reader.rule_text(shape, f"shape of {what}") if shape is not None else None
-    return RawParam(param, node.get("dtype"), source, True)
+    pieces = node.get("pieces")
+    cut = reader.rule_text(pieces, f"pieces of {what}") if pieces is not None else None
+    return RawParam(param, node.get("dtype"), source, True, pieces_source=cut)
 
 
 def _flag(node: Mapping, key: str, what: str, reader: Reader) -> bool:
@@ -214,6 +219,9 @@ def resolve_shapes(
         earlier.append(raw.param.name)
     names = ShapeNames(tuple(earlier), attrs, lists)
     for raw in outputs:
+        if raw.pieces_source is not None:
+            text, place = raw.pieces_source
+            raw.param = replace(raw.param, pieces=parse_pieces(text, names, place, findings))
         if raw.shape_source is not None:
             raw.param = _scalars_of_list(_with_rule(raw, names, findings), inputs)
             _check_list_rule(raw, lists, findings)

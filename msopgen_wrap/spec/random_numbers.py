@@ -1,4 +1,4 @@
-"""The functions that ``compute`` calls as ``opgen.<name>``: numbers of Philox4x32-10, and loops.
+"""The functions that ``compute`` calls as ``opgen.<name>``: Philox4x32-10, loops, slices.
 
 Random numbers are functions of a seed, an offset and the place of an element, so they have no state
 and give the same numbers for any number of cores. Element ``i`` is word ``i % 4`` of the block that
@@ -15,6 +15,7 @@ import math
 from typing import Any
 
 from msopgen_wrap.spec.loops import run_loop
+from msopgen_wrap.spec.strided_slices import strided_slice
 from msopgen_wrap.torch_import import torch
 
 ROUNDS = 10
@@ -71,6 +72,10 @@ class RandomNumbers:
     def loop(self, step: Any, states: Any, inputs: Any, reverse: bool = False) -> Any:
         """Return the results of a step at every place along the first axis: ``run_loop``."""
         return run_loop(step, states, inputs, reverse)
+
+    def strided_slice(self, x: Any, *arguments: Any) -> Any:
+        """Return what lists and masks cut from ``x``: ``strided_slices.slice_pieces``."""
+        return strided_slice(x, *arguments)
 
     def philox(self, index: Any, seed: int, offset: int) -> Any:
         """Return 32 random bits per index as int32: ``philox_words``."""

@@ -1,8 +1,8 @@
 """Parse the text form of shape rules to the nodes of ``model.py``.
 
 Forms: ``x`` or ``like x``; ``broadcast(x, y)``; ``[*x[:-1], n, x[0] // 2]``; ``[]``;
-``reduce(x, dim, keepdim)``; ``permute(x, perm)``; any of them ``if`` an attr has a value ``else``
-another.
+``reduce(x, dim, keepdim)``; ``permute(x, perm)``; ``strided_slice(x, begin, end, strides)``; any of
+them ``if`` an attr has a value ``else`` another.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from msopgen_wrap.spec.model import (
     DimRank,
     DimScaled,
     DimSlice,
+    Pieces,
     ShapeBroadcast,
     ShapeChoice,
     ShapeLike,
@@ -33,6 +34,7 @@ from msopgen_wrap.spec.model import (
     ShapePermute,
     ShapeReduce,
     ShapeRule,
+    ShapeStridedSlice,
 )
 from msopgen_wrap.spec.shapes import MAX_RANK
 
@@ -41,7 +43,7 @@ MAX_DIM = 2**31 - 1
 
 FORMS = (
     "like x, broadcast(x, y), [*x[:-1], n], reduce(x, dim, keepdim), permute(x, perm), "
-    "[] if flag else like x"
+    "strided_slice(x, begin, end, strides), [] if flag else like x"
 )
 _BINARY: dict[type[ast.operator], str] = {
     ast.Add: "+",
@@ -84,6 +86,13 @@ def parse_shape(
         findings: receives OPG030 (syntax), OPG031 (unknown name), OPG033 (misuse).
     """
     return _Parser(text, names, location, findings).rule()
+
+
+def parse_pieces(
+    text: str, names: ShapeNames, location: Location, findings: Findings
+) -> Pieces | None:
+    """Parse ``ends`` or ``ends if condition else []``; arguments and codes as ``parse_shape``."""
+    return _Parser(text, names, location, findings).pieces()
 
 
 class _Parser:
@@ -131,6 +140,29 @@ class _Parser:
         except _Refused:
             return None
 
+    def pieces(self) -> Pieces | None:
+        try:
+            if len(self.text) > MAX_TEXT:
+                raise SyntaxError
+            ends: ast.expr = ast.parse(self.text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            ends = ast.Constant(0)
+        test = None
+        try:
+            if isinstance(ends, ast.IfExp) and ast.unparse(ends.orelse) == "[]":
+                test = self.test(ends.test)
+                ends = ends.body
+            if isinstance(ends, ast.Name):
+                return Pieces(self.attr(ends, ("list_int",)), test)
+            raise self.refuse(
+                "OPG030",
+                "this does not say where pieces end",
+                ends,
+                fix="name a list_int attr: 'ends', or 'ends if how in (0, 1) else []'",
+            )
+        except _Refused:
+            return None
+
     def place(self, node: ast.AST) -> Location:
         start = getattr(node, "col_offset", 0)
         end = getattr(node, "end_col_offset", start + 1)
@@ -165,7 +197,9 @@ class _Parser:
                 return self.reduce(node)
             if name == "permute":
                 return self.permute(node)
-            hint = suggestion(name, ["broadcast", "reduce", "permute"])
+            if name == "strided_slice":
+                return self.strided_slice(node)
+            hint = suggestion(name, ["broadcast", "reduce", "permute", "strided_slice"])
             raise self.refuse(
                 "OPG031", f"unknown shape function '{name}'", node, fix=hint or f"forms: {FORMS}"
             )
@@ -235,6 +269,21 @@ class _Parser:
                 "OPG030", "permute() takes an input and a list attr: permute(x, perm)", node
             )
         return ShapePermute(self.tensor(node.args[0]), self.attr(node.args[1], ("list_int",)))
+
+    def strided_slice(self, node: ast.Call) -> ShapeStridedSlice:
+        self.no_keywords(node)
+        names = [argument for argument in node.args[1:] if isinstance(argument, ast.Name)]
+        if not 4 <= len(node.args) <= 9 or len(names) < len(node.args) - 1:
+            raise self.refuse(
+                "OPG030",
+                "strided_slice() takes an input, three list attrs and up to five masks, int attrs",
+                node,
+                fix="strided_slice(x, begin, end, strides, begin_mask, end_mask, ellipsis_mask, "
+                "new_axis_mask, shrink_axis_mask)",
+            )
+        lists = tuple(self.attr(name, ("list_int",)) for name in names[:3])
+        masks = tuple(self.attr(name, ("int",)) for name in names[3:])
+        return ShapeStridedSlice(self.tensor(node.args[0]), lists, masks)
 
     def reduce(self, node: ast.Call) -> ShapeReduce:
         given: dict[str, ast.expr] = {}

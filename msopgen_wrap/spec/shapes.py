@@ -30,13 +30,15 @@ from msopgen_wrap.spec.model import (
     ShapePermute,
     ShapeReduce,
     ShapeRule,
+    ShapeStridedSlice,
     TensorParam,
 )
+from msopgen_wrap.spec.strided_slices import sliced_shape
 
 MAX_RANK = 8
 
 Shape = tuple[int, ...]
-PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute
+PlainRule = ShapeLike | ShapeBroadcast | ShapeList | ShapeReduce | ShapePermute | ShapeStridedSlice
 ShapeOrList = Shape | list[Shape]
 
 
@@ -139,6 +141,8 @@ def _evaluate_one(
         return _evaluate_reduce(rule, _shape_of(rule.tensor, shapes), attrs)
     if isinstance(rule, ShapePermute):
         return _permuted(rule, _shape_of(rule.tensor, shapes), attrs)
+    if isinstance(rule, ShapeStridedSlice):
+        return _sliced(rule, _shape_of(rule.tensor, shapes), attrs)
     result: list[int] = []
     for item in rule.items:
         if isinstance(item, DimSlice):
@@ -185,6 +189,16 @@ def _permuted(rule: ShapePermute, shape: Shape, attrs: Mapping[str, Any]) -> Sha
         text = f"{rule.axes} = {order} is no order of the axes of {rule.tensor}, {list(shape)}"
         raise ShapeError(text)
     return tuple(shape[place] for place in places)
+
+
+def _sliced(rule: ShapeStridedSlice, shape: Shape, attrs: Mapping[str, Any]) -> Shape:
+    try:
+        result = sliced_shape(shape, *(attrs[name] for name in (*rule.lists, *rule.masks)))
+    except ValueError as error:
+        raise ShapeError(f"{error} (slice of {rule.tensor}, {list(shape)})") from None
+    if len(result) > MAX_RANK:
+        raise ShapeError(f"rank {len(result)} is above {MAX_RANK}")
+    return tuple(result)
 
 
 def evaluate_dim(
@@ -286,7 +300,7 @@ def rule_tensors(rule: ShapeRule) -> tuple[str, ...]:
         return tuple(dict.fromkeys(n for plain in plain_rules(rule) for n in rule_tensors(plain)))
     if isinstance(rule, ShapeBroadcast):
         return tuple(dict.fromkeys(rule.tensors))
-    if isinstance(rule, (ShapeLike, ShapeReduce, ShapePermute)):
+    if isinstance(rule, (ShapeLike, ShapeReduce, ShapePermute, ShapeStridedSlice)):
         return (rule.tensor,)
     names: list[str] = []
     for item in rule.items:
@@ -352,6 +366,8 @@ def rule_attrs(rule: ShapeRule) -> tuple[str, ...]:
         return tuple(n for n in (rule.dims, rule.keepdim) if isinstance(n, str))
     if isinstance(rule, ShapePermute):
         return (rule.axes,)
+    if isinstance(rule, ShapeStridedSlice):
+        return (*rule.lists, *rule.masks)
     if not isinstance(rule, ShapeList):
         return ()
     found: list[str] = []
@@ -388,6 +404,8 @@ def format_shape(rule: ShapeRule) -> str:
         return f"reduce({rule.tensor}, {dims}, {keep})"
     if isinstance(rule, ShapePermute):
         return f"permute({rule.tensor}, {rule.axes})"
+    if isinstance(rule, ShapeStridedSlice):
+        return f"strided_slice({', '.join((rule.tensor, *rule.lists, *rule.masks))})"
     parts = []
     for item in rule.items:
         if not isinstance(item, DimSlice):

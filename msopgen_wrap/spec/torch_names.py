@@ -42,9 +42,9 @@ SIZED_FUNCTIONS = words(
     "conv2d_input conv3d_input conv1d_weight conv2d_weight conv3d_weight"
 )
 
-# Functions that torch has not, which ``spec.random_numbers`` and ``spec.loops`` define.
+# Functions that torch has not: ``spec.random_numbers``, ``spec.loops``, ``spec.strided_slices``.
 OPGEN_FUNCTIONS = words(
-    "bernoulli bernoulli_like dropout loop philox positions rand_like randn_like"
+    "bernoulli bernoulli_like dropout loop philox positions rand_like randn_like strided_slice"
 )
 
 TORCH_NAMESPACES: dict[str, frozenset[str]] = {

@@ -13,6 +13,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.spec.function_source import function_source
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.names import GENERATED_PYTHON
+from msopgen_wrap.spec.shapes import format_test
 from msopgen_wrap.spec.torch_names import OPGEN_FUNCTIONS
 from msopgen_wrap.templating import python_doc, render_template
 from msopgen_wrap.torch_ext.binding_render import list_source, output_rule
@@ -254,6 +255,16 @@ def render_op(
         returns=_returned_type(fresh),
         function_doc=_function_doc(spec),
         arguments=", ".join([*names, *(a.name for a in spec.attrs)]),
+        pieces=_piece_calls(fresh),
+        lengths=tuple_text(
+            [
+                f"({fresh.index(o)}, {[p.name for p in fresh].index(o.length)})"
+                for o in fresh
+                if o.length is not None
+            ]
+        )
+        if any(o.length for o in fresh)
+        else "",
         match_arguments=match,
         fake_lines=_fake_lines(spec),
         fresh=[o.name for o in fresh],
@@ -296,9 +307,27 @@ def _saved_attrs(spec: OpSpec) -> list[str]:
     ]
 
 
+def _piece_calls(fresh: Sequence[TensorParam]) -> str:
+    """Return the expression of the results that callers get in pieces; empty where none is cut."""
+    if not any(o.pieces for o in fresh):
+        return ""
+    results = []
+    for i, output in enumerate(fresh):
+        whole = "_results" if len(fresh) == 1 else f"_results[{i}]"
+        cut = output.pieces
+        if cut is not None:
+            ends = cut.ends
+            if cut.test is not None:
+                ends += f" if {format_test(cut.test)} else None"
+            whole = f"_checks.cut_to_pieces({whole}, {ends})"
+        results.append(whole)
+    return ", ".join(results)
+
+
 def _returned_type(fresh: Sequence[TensorParam]) -> str:
     """Return the annotation of what the op's function returns."""
     types = [_tensor_type(o).split(" |")[0] for o in fresh]
+    types = [f"list[{t}]" if o.pieces else t for t, o in zip(types, fresh, strict=True)]
     if len(types) > 1:
         return f"tuple[{', '.join(types)}]"
     return types[0] if types else "None"

@@ -154,11 +154,14 @@ def render_torch_ext(
             GeneratedFile(f"{folder}/_runtime/{name}.py", head + _module_of_spec(name))
             for name in ("random_numbers", "loops")
         ]
+    if any("_runtime.random_numbers" in f.text or "_slices." in f.text for f in files):
+        path = f"{folder}/_runtime/strided_slices.py"
+        files.append(GeneratedFile(path, head + _module_of_spec("strided_slices")))
     return files + render_binding(specs, vendor)
 
 
 def _module_of_spec(name: str) -> str:
     """Return a module that ``compute`` calls as ``opgen``, for a package without the kit."""
     text = Path(names.__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
-    text = text.replace("from msopgen_wrap.spec.loops import", "from .loops import")
+    text = text.replace("from msopgen_wrap.spec.", "from .")
     return text.replace("from msopgen_wrap.torch_import import torch", "import torch")

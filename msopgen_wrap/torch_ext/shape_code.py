@@ -26,6 +26,7 @@ from msopgen_wrap.spec.model import (
     ShapePermute,
     ShapeReduce,
     ShapeRule,
+    ShapeStridedSlice,
 )
 from msopgen_wrap.spec.shapes import format_test
 from msopgen_wrap.templating import cpp_int, cpp_string
@@ -79,6 +80,9 @@ class CppShapes(_ShapeCode):
             return f"Reduced({self.shape(rule.tensor)}, {dims}, {keep})"
         if isinstance(rule, ShapePermute):
             return f"Permuted({self.shape(rule.tensor)}, {rule.axes})"
+        if isinstance(rule, ShapeStridedSlice):
+            lists = ", ".join(rule.lists)
+            return f"Sliced({self.shape(rule.tensor)}, {lists}, {{{', '.join(rule.masks)}}})"
         return self.list_rule(rule)
 
     def list_rule(self, rule: ShapeList) -> str:
@@ -167,6 +171,9 @@ class PythonShapes(_ShapeCode):
             return f"_checks.reduced_shape({self.shape(rule.tensor)}, {dims}, {rule.keepdim})"
         if isinstance(rule, ShapePermute):
             return f"_checks.permuted_shape({self.shape(rule.tensor)}, {rule.axes})"
+        if isinstance(rule, ShapeStridedSlice):
+            arguments = ", ".join((self.shape(rule.tensor), *rule.lists, *rule.masks))
+            return f"_slices.sliced_shape({arguments})"
         parts = []
         for item in rule.items:
             if isinstance(item, DimSlice):

@@ -115,6 +115,15 @@ class SpecOp:
             raise RuntimeError(f"sanitizer: {len(bad)} findings: {bad[0]}"[:300])
         if lists:
             return made
+        places = {p.name: i for i, p in enumerate(self.spec.outputs)}
+        for i, param in enumerate(self.spec.outputs):
+            if param.length is not None:
+                made[i] = made[i][: int(made[places[param.length]])]
+        if cut := self.spec.outputs[0].pieces:
+            whole = {a.name: attrs.get(a.name, a.default) for a in self.spec.attrs}
+            ends = whole[cut.ends] if cut.test is None or cut.test.holds(whole) else None
+            starts = [0, *(ends or ())]
+            return [made[0][a:b] for a, b in zip(starts, ends, strict=False)] if ends else made[:1]
         return made[0] if self.results == 1 else tuple(made[: self.results])
 
 

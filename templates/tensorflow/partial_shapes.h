@@ -194,6 +194,37 @@ namespace opgen_partial __attribute__((visibility("hidden"))) {
         return result;
     }
 
+    // What lists and masks cut from a tensor.
+    using opgen_binding::SliceMasks;
+    inline Sizes Sliced(const Sizes& shape, const std::vector<int64_t>& begin,
+                        const std::vector<int64_t>& end, const std::vector<int64_t>& strides,
+                        const SliceMasks& masks) {
+        if (!shape.ranked()) {
+            return shape;
+        }
+        Sizes result;
+        opgen_binding::ForPieces(
+            shape.rank(), begin, end, strides, masks,
+            [&](int64_t axis) { result.push_back(shape.sizes()[static_cast<size_t>(axis)]); },
+            [&] { result.push_back(1); },
+            [&](int64_t axis, size_t i) {
+                const Size size = shape.sizes()[static_cast<size_t>(axis)];
+                const bool fromFirst = SliceMasks::Has(masks.begin, i);
+                const bool toLast = SliceMasks::Has(masks.end, i);
+                if (SliceMasks::Has(masks.shrink, i)) {
+                    if (size.known) {
+                        opgen_binding::CheckSliced(size.value, begin[i], strides[i], fromFirst);
+                    }
+                } else {
+                    result.push_back(
+                        size.known ? Size(opgen_binding::SlicedSize(size.value, begin[i], end[i],
+                                                                    strides[i], fromFirst, toLast))
+                                   : Size::Unknown());
+                }
+            });
+        return result;
+    }
+
     // Dims removed, or 1 with keepdim; no dims means all.
     inline Sizes Reduced(const Sizes& shape, const std::vector<int64_t>& dims, bool keepdim) {
         if (!shape.ranked()) {

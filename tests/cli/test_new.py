@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from msopgen_wrap.cli import app
+from msopgen_wrap.cli.check_command import contradictions
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.spec.loader import parse_spec
 
 ADD = data_dir("op_specs") / "elementwise" / "my_add.yaml"
 RELU = data_dir("op_specs") / "activation" / "custom_relu.yaml"
@@ -179,3 +181,15 @@ def test_headers_beside_a_handwritten_kernel_come_along(tmp_path: Path) -> None:
     assert files["op_kernel/part.h"] == "// part\n"
     assert new("-o", tmp_path / "p") == 0
     assert texts(tmp_path / "p") == files
+
+
+def test_cases_are_tried_with_their_attrs():
+    """Shapes may fit an attr of their case only, and not its default."""
+    text = (
+        "op: Demo\ninputs: {x: {dtype: float32, rank: 1}}\nattrs: {n: 2}\noutputs: {y: like x}\n"
+        "compute: x + torch.zeros([n - x.shape[0], x.shape[0] - n]).sum()\nCASES"
+    )
+    fitting = parse_spec(text.replace("CASES", "cases: [{x: [3], n: 3}]\n")).spec
+    assert fitting is not None and contradictions(fitting) == []
+    other = parse_spec(text.replace("CASES", "cases: [{x: [3], n: 4}]\n")).spec
+    assert other is not None and [d.code for d in contradictions(other)] == ["OPG071"]

@@ -112,6 +112,9 @@ RULES = [
     "like x if keep else []",
     "[floor(x[0] * factors[0]), ceil(y[-1] * alpha), max(floor(alpha * x[-1]), n)]",
     "permute(x, perm)",
+    "strided_slice(x, first, last, steps)",
+    "strided_slice(x, first, last, steps, two, one, none, two, one)",
+    "strided_slice(x, first, last, steps, none, two, one)",
 ]
 CASES = [([2, 3], [3]), ([4, 1, 5], [4, 6, 1]), ([0, 7], [1]), ([3], [3]), ([2, 3], [4])]
 ATTRS = {
@@ -121,6 +124,12 @@ ATTRS = {
     "factors": [0.7],
     "alpha": 1.5,
     "perm": [1, 0],
+    "first": [-2, 0],
+    "last": [9, -5],
+    "steps": [1, -1],
+    "none": 0,
+    "one": 1,
+    "two": 2,
 }
 
 
@@ -131,7 +140,8 @@ def inferred(tmp_path_factory):
     spec = spec_of(
         "op: Any\ninputs: {x: float32, y: float32}\n"
         "attrs: {n: 1, dims: {type: list_int, default: [0]}, keep: true, factors: [0.7],"
-        " alpha: 1.5, perm: [1, 0]}\n"
+        " alpha: 1.5, perm: [1, 0], first: [0, 0], last: [0, 0], steps: [1, 1],"
+        " none: 0, one: 1, two: 2}\n"
         "outputs: {z: {shape: like x}}\ncompute: x\nbackward: none\n"
     )
     names = ShapeNames(("x", "y"), {a.name: a.type for a in spec.attrs})
@@ -172,9 +182,14 @@ static Sizes Rule(int rule, const Sizes& x, const Sizes& y) {
     const std::vector<float> factors = {0.7f};
     const double alpha = 1.5;
     const std::vector<int64_t> perm = {1, 0};
+    const std::vector<int64_t> first = {-2, 0};
+    const std::vector<int64_t> last = {9, -5};
+    const std::vector<int64_t> steps = {1, -1};
+    const int64_t none = 0, one = 1, two = 2;
 RULES
     const Size scaled = ScaledDown(2, factors[0] * alpha);
-    return Broadcast("any", {x, y, Sizes{n, dims[0], keep, perm[0], scaled}});
+    const Sizes sliced = Sliced(x, first, last, steps, {none, one, two});
+    return Broadcast("any", {x, y, sliced, Sizes{n, dims[0], keep, perm[0], scaled}});
 }
 static Sizes Parse(const std::string& text) {
     if (text == "?") return Sizes::Unknown();
@@ -223,9 +238,11 @@ def test_known_sizes_give_what_the_spec_says(inferred, rule):
         ("reduce(x, dims, keep)", [-1, 3], [5], "[1, 3]"),
         ("reduce(x, [], false)", None, [5], "[]"),
         ("like x if keep else []", [-1], [5], "[?]"),
-        (RULES[-2], [-1, 3], [4], "[?, 6, 6]"),
+        (RULES[11], [-1, 3], [4], "[?, 6, 6]"),
         ("permute(x, perm)", [-1, 3], [4], "[3, ?]"),
         ("permute(x, perm)", None, [4], "[...]"),
+        ("strided_slice(x, first, last, steps)", [-1, 3], [4], "[?, 1]"),
+        ("strided_slice(x, first, last, steps)", None, [4], "[...]"),
     ],
 )
 def test_unknown_sizes_stay_unknown(inferred, rule, x, y, expected):

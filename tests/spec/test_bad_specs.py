@@ -41,6 +41,20 @@ compute: |
 """
 
 
+# How many elements of an output are results is said by another one.
+COUNTED = """\
+op: Demo
+inputs: {x: float32}
+attrs: {ends: [0]}
+outputs:
+  @@z: {dtype: x, shape: "[x[0]]", length: n}
+  n: {dtype: int32, shape: "[1]"}
+compute: |
+  z = x
+  n = (x > 0).sum().reshape(1).to(torch.int32)
+"""
+
+
 def swap(old: str, new: str) -> str:
     assert old in GOOD
     return GOOD.replace(old, new)
@@ -234,6 +248,14 @@ BAD = [
     ("OPG051", GOOD + "kernel: @@/abs/k.cpp\n"),
     ("OPG051", GOOD + "kernel: @@k.txt\n"),
     ("OPG052", GOOD + "tiling: @@t.cpp\n"),
+    ("OPG052", GOOD + "workspace: @@64\n"),
+    ("OPG024", COUNTED.replace("length: n", "length: m")),
+    ("OPG024", COUNTED.replace("dtype: int32", "dtype: float32")),
+    ("OPG024", COUNTED.replace('"[1]"', '"[2]"')),
+    ("OPG024", COUNTED.replace("length: n", "length: n, pieces: ends")),
+    ("OPG031", COUNTED.replace("@@", "").replace("length: n", "pieces: @@n")),
+    ("OPG030", COUNTED.replace("@@", "").replace("length: n", 'pieces: "@@[ends]"')),
+    ("OPG024", COUNTED.replace('"[x[0]]"', '"[]"')),
     ("OPG055", GOOD + "cases:\n  - {x: [1], y: [1], @@w: [1]}\n"),
     ("OPG055", GOOD + "cases:\n  - @@{x: [1]}\n"),
     ("OPG055", GOOD + "cases:\n  - {x: [1], y: [1], dtype: @@int8}\n"),

@@ -26,6 +26,7 @@ from msopgen_wrap.spec.model import (
     ShapeList,
     ShapePermute,
     ShapeReduce,
+    ShapeStridedSlice,
 )
 from msopgen_wrap.spec.shape_parser import ShapeNames, parse_shape
 from msopgen_wrap.spec.shapes import (
@@ -125,6 +126,13 @@ RULES = [
     ("[floor(x[0] * factors[3])]", None, ShapeError),
     ("permute(x, perm)", ShapePermute("x", "perm"), (5, 2, 3)),
     ("permute(x, dims)", None, ShapeError),
+    (
+        "strided_slice(x, sizes, dims, perm, n)",
+        ShapeStridedSlice("x", ("sizes", "dims", "perm"), ("n",)),
+        ShapeError,
+    ),
+    ("strided_slice(x, dims, sizes, sizes)", None, (1, 1, 5)),
+    ("strided_slice(x, dims, sizes, sizes, n, n, n)", None, ShapeError),
     ("permute(y, sizes)", None, ShapeError),
     ("[x[0] - 3]", None, ShapeError),
     ("[x[5]]", None, ShapeError),

@@ -127,6 +127,101 @@ namespace opgen_binding __attribute__((visibility("hidden"))) {
         return result;
     }
 
+    // Bits that say what the entries of a slice do.
+    struct SliceMasks {
+        int64_t begin = 0;
+        int64_t end = 0;
+        int64_t ellipsis = 0;
+        int64_t newAxis = 0;
+        int64_t shrink = 0;
+
+        static bool Has(int64_t mask, size_t entry) {
+            return entry < 63 && (mask >> entry & 1) != 0;
+        }
+    };
+
+    // How many elements the entry of a slice takes of an axis.
+    inline int64_t SlicedSize(int64_t size, int64_t begin, int64_t end, int64_t stride,
+                              bool fromFirst, bool toLast) {
+        // A slice backwards may begin at the last element, and end before the first.
+        const int64_t low = stride > 0 ? 0 : -1;
+        const int64_t high = stride > 0 ? size : size - 1;
+        begin = std::min(std::max(begin < 0 ? begin + size : begin, low), high);
+        end = std::min(std::max(end < 0 ? end + size : end, low), high);
+        begin = fromFirst ? (stride > 0 ? low : high) : begin;
+        end = toLast ? (stride > 0 ? high : low) : end;
+        const int64_t apart = stride > 0 ? end - begin : begin - end;
+        const int64_t step = stride > 0 ? stride : -stride;
+        return apart > 0 ? (apart - 1) / step + 1 : 0;
+    }
+
+    // Cut a tensor of `rank` axes as TensorFlow's StridedSlice does: call whole(axis) for an axis
+    // that no entry cuts, added() for a new one and cut(axis, entry) for the others, in order.
+    template <typename List, typename Whole, typename Added, typename Cut>
+    void ForPieces(int64_t rank, const List& begin, const List& end, const List& strides,
+                   const SliceMasks& masks, Whole whole, Added added, Cut cut) {
+        const size_t count = begin.size();
+        OPGEN_CHECK(end.size() == count && strides.size() == count,
+                    "begin, end and strides of a slice have different lengths");
+        size_t place = count;
+        int64_t rest = rank;
+        for (size_t i = 0; i < count; ++i) {
+            OPGEN_CHECK(strides[i] != 0, "a stride of 0 in a slice");
+            if (SliceMasks::Has(masks.ellipsis, i)) {
+                OPGEN_CHECK(place == count, "ellipsis_mask has more than one entry");
+                place = i;
+            } else if (!SliceMasks::Has(masks.newAxis, i)) {
+                --rest;
+            }
+        }
+        OPGEN_CHECK(rest >= 0, "the entries of a slice cut more axes than the " +
+                                   std::to_string(rank) + " of the tensor");
+        int64_t axis = 0;
+        for (size_t i = 0; i <= count; ++i) {
+            if (i == place) {
+                for (; rest > 0; --rest) {
+                    whole(axis++);
+                }
+            } else if (i < count && SliceMasks::Has(masks.newAxis, i)) {
+                added();
+            } else if (i < count) {
+                cut(axis++, i);
+            }
+        }
+    }
+
+    // The element of an axis that shrinks must be there.
+    inline void CheckSliced(int64_t size, int64_t begin, int64_t stride, bool fromFirst) {
+        begin = fromFirst ? (stride > 0 ? 0 : size - 1) : begin;
+        begin = begin < 0 ? begin + size : begin;
+        OPGEN_CHECK(begin >= 0 && begin < size, "an axis of " + std::to_string(size) +
+                                                    " elements has no element " +
+                                                    std::to_string(begin));
+    }
+
+    // What lists and masks cut from a tensor.
+    template <typename List>
+    Sizes Sliced(const Sizes& shape, const List& begin, const List& end, const List& strides,
+                 const SliceMasks& masks) {
+        Sizes result;
+        ForPieces(
+            Rank(shape), begin, end, strides, masks,
+            [&](int64_t axis) { result.push_back(shape[static_cast<size_t>(axis)]); },
+            [&] { result.push_back(1); },
+            [&](int64_t axis, size_t i) {
+                const int64_t size = shape[static_cast<size_t>(axis)];
+                const bool fromFirst = SliceMasks::Has(masks.begin, i);
+                const bool toLast = SliceMasks::Has(masks.end, i);
+                if (SliceMasks::Has(masks.shrink, i)) {
+                    CheckSliced(size, begin[i], strides[i], fromFirst);
+                } else {
+                    result.push_back(
+                        SlicedSize(size, begin[i], end[i], strides[i], fromFirst, toLast));
+                }
+            });
+        return result;
+    }
+
     // Division and remainder as in Python (towards minus infinity).
     inline int64_t FloorDiv(int64_t a, int64_t b) {
         OPGEN_CHECK(b != 0, "a shape rule divides by zero");

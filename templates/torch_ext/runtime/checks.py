@@ -147,6 +147,35 @@ def permuted_shape(shape: Sequence[int], axes: Sequence[int]) -> list[int]:
     return [shape[place] for place in places]
 
 
+def cut_to_lengths(
+    results: Sequence[torch.Tensor], lengths: Sequence[tuple[int, int]]
+) -> tuple[torch.Tensor, ...]:
+    """Return results, some with as many elements of the first axis as another one says.
+
+    Reading the number waits for the kernel.
+
+    Args:
+        results: the outputs of an op, of the largest sizes they can have.
+        lengths: pairs of places: of a result and of its number of elements.
+    """
+    cut = list(results)
+    for place, count in lengths:
+        cut[place] = cut[place].narrow(0, 0, int(results[count]))
+    return tuple(cut)
+
+
+def cut_to_pieces(result: torch.Tensor, ends: Sequence[int] | None) -> list[torch.Tensor]:
+    """Return the pieces of a result's first axis, views of it; None: all of it is one.
+
+    Args:
+        ends: behind which element each piece ends.
+    """
+    if ends is None:
+        return [result]
+    starts = [0, *ends[:-1]]
+    return [result[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
 def scaled(dim: Any, factor: float, *, up: bool) -> Any:
     """Return a dimension times a float attr as float32 holds it, rounded down or up."""
     product = dim * struct.unpack("f", struct.pack("f", factor))[0]
