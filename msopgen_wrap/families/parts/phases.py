@@ -372,7 +372,7 @@ def _is_input(node: Node) -> bool:
 
 def _is_filled(node: Node) -> bool:
     """Whether a value is one number throughout, whatever gives its sizes."""
-    if not _is_tensor(node):
+    if not _is_tensor(node) or target_name(node) in _FILLS:
         return True
     if target_name(node) in _COUNTS:
         return False
