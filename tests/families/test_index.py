@@ -158,6 +158,13 @@ CASES = {
         "  s: {dtype: x, shape: '[i[0], x[1]]'}",
         [((9, 33), (50,), (50, 33)), ((7, 0), (3,), (3, 0)), ((3, 9001), (4,), (4, 9001))],
     ),
+    "an element of each row": Case(
+        "z = x[torch.arange(x.shape[0]), i]",
+        "[x[0]]",
+        f"{TABLE.replace('[1, 4]', '2')}\n  i: {{dtype: [int64], shape: '[x[0]]'}}",
+        [((9, 33), (9,)), ((3000, 5), (3000,)), ((0, 5), (0,))],
+        ("elementwise", "index"),
+    ),
     "one value for an expanded index": Case(
         "n = [i.shape[0], x.shape[1]]\n  z = x.scatter_add(0, i[:, None].expand(n), s.expand(n))",
         "like x",
@@ -173,7 +180,7 @@ CASES = {
     ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = ("rows", "rows added", "rows added by an expanded index")
+DEFAULT = ("rows", "rows added", "rows added by an expanded index", "an element of each row")
 
 
 def spec_of(case: Case, folder: Path, name: str = "IndexCase", backward: str = "none") -> OpSpec:
@@ -283,6 +290,14 @@ def test_sums_do_not_depend_on_the_number_of_cores(built):
     one, _, _ = op.run(inputs, mode="fast", block_dim=1)
     all_cores, _, _ = op.run(inputs, mode="fast")
     assert torch.equal(one["z"], all_cores["z"])
+
+
+def test_zeros_that_are_scattered_over_stay_a_number(tmp_path):
+    compute = "z = torch.zeros_like(x).scatter(-1, i, s.relu())"
+    case = Case(compute, "like x", f"{ELEMENTS}\n  s: {{dtype: x, shape: like i}}", [])
+    parts = plan_op(spec_of(case, tmp_path)).parts
+    assert [part.family.name for part in parts] == ["elementwise", "index"]
+    assert parts[1].call.table == "" and parts[1].call.numbers[0] is not None
 
 
 @pytest.mark.parametrize(

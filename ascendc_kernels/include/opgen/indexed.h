@@ -15,9 +15,9 @@ constexpr uint32_t kIndexBytes = 8192;  // of UB for the indices of one axis
 // Goes through the items of a space and tells where the row of each lies in the table. Indices come
 // to UB in batches along the last axis of the space and are read by the scalar unit.
 //
-// kIndices: indexed axes of the table, each with a tensor of indices; kWrap: whether negative
-// indices count from the end.
-template <typename TIndex, uint32_t kIndices, bool kWrap>
+// kWrap: whether negative indices count from the end; TIndices: int32_t or int64_t, of the tensor
+// of indices of each indexed axis of the table.
+template <bool kWrap, typename... TIndices>
 class IndexedRows {
  public:
     // tiling: itemDims, tableSteps, indexSteps, indexOffsets, axisSizes, axisSteps,
@@ -36,15 +36,16 @@ class IndexedRows {
             axisSteps_[k] = tiling.axisSteps[k];
             // neighbours in UB: one behind the other, or a block each where they lie apart in GM
             const int64_t step = indexSteps_[k][kMaxDims - 1];
-            pitch_[k] = step == 0 ? 0 : (step == 1 ? 1 : kPerBlock);
-            most_ = pitch_[k] > 1 ? kIndexBytes / kBlockBytes : most_;
+            pitch_[k] = step == 0 ? 0 : (step == 1 ? 1 : kBlockBytes / kSizes[k]);
+            const uint32_t fit = kIndexBytes / (pitch_[k] > 1 ? kBlockBytes : kSizes[k]);
+            most_ = fit < most_ ? fit : most_;
             indexOffsets_[k] = tiling.indexOffsets[k];
             pipe->InitBuffer(batches_[k], kIndexBytes);
         }
         offset_ = tiling.tableOffset;
     }
     __aicore__ inline void SetIndices(uint32_t k, GM_ADDR indices) {
-        indexGm_[k].SetGlobalBuffer(reinterpret_cast<__gm__ TIndex*>(indices) + indexOffsets_[k]);
+        indices_[k] = indices + indexOffsets_[k] * static_cast<int64_t>(kSizes[k]);
     }
     // The item that Next tells about; `rowLength` elements of rows count as one.
     __aicore__ inline void Seek(uint64_t item) {
@@ -62,13 +63,13 @@ class IndexedRows {
         int64_t at = base_ + static_cast<int64_t>(at_[kMaxDims - 1]) * tableSteps_[kMaxDims - 1];
         bool inside = true;
         for (uint32_t k = 0; k < kIndices; ++k) {
-            LocalTensor<TIndex> batch = batches_[k].template Get<TIndex>();
-            int64_t index = static_cast<int64_t>(batch.GetValue(inBatch_ * pitch_[k]));
+            const int64_t given = IndexAt(k, inBatch_ * pitch_[k]);
+            int64_t index = given;
             if (kWrap && index < 0) {
                 index += axisSizes_[k];
             }
             if (index < 0 || index >= axisSizes_[k]) {
-                outside_ = static_cast<int64_t>(batch.GetValue(inBatch_ * pitch_[k]));
+                outside_ = given;
                 outsideOf_ = axisSizes_[k];
                 inside = false;
             }
@@ -93,8 +94,16 @@ class IndexedRows {
     __aicore__ inline int64_t OutsideOf() const { return outsideOf_; }
 
  private:
-    static constexpr uint32_t kPerBlock = kBlockBytes / sizeof(TIndex);
+    static constexpr uint32_t kIndices = sizeof...(TIndices);
+    static constexpr uint32_t kSizes[kIndices] = {sizeof(TIndices)...};
 
+    // An index of the batch of an axis.
+    __aicore__ inline int64_t IndexAt(uint32_t k, uint32_t at) {
+        if (kSizes[k] == sizeof(int64_t)) {
+            return batches_[k].template Get<int64_t>().GetValue(at);
+        }
+        return batches_[k].template Get<int32_t>().GetValue(at);
+    }
     // Take the rows behind a new position along the axes before the last one.
     __aicore__ inline void Enter() {
         base_ = offset_;
@@ -142,8 +151,17 @@ class IndexedRows {
         Order<AscendC::HardEvent::MTE2_S>();
     }
     __aicore__ inline void LoadIndices(uint32_t k, int64_t from) {
+        if (kSizes[k] == sizeof(int64_t)) {
+            LoadIndicesOf<int64_t>(k, from);
+        } else {
+            LoadIndicesOf<int32_t>(k, from);
+        }
+    }
+    template <typename TIndex>
+    __aicore__ inline void LoadIndicesOf(uint32_t k, int64_t from) {
         LocalTensor<TIndex> batch = batches_[k].template Get<TIndex>();
-        const GlobalTensor<TIndex> indices = indexGm_[k][static_cast<uint64_t>(from)];
+        GlobalTensor<TIndex> indices;
+        indices.SetGlobalBuffer(reinterpret_cast<__gm__ TIndex*>(indices_[k]) + from);
         if (pitch_[k] <= 1) {
             LoadRange(batch, indices, pitch_[k] == 0 ? 1 : batch_);
             return;
@@ -157,7 +175,7 @@ class IndexedRows {
     }
 
     AscendC::TBuf<AscendC::TPosition::VECCALC> batches_[kIndices];
-    GlobalTensor<TIndex> indexGm_[kIndices];
+    GM_ADDR indices_[kIndices] = {};
     uint64_t dims_[kMaxDims] = {};
     uint64_t at_[kMaxDims] = {};
     int64_t tableSteps_[kMaxDims] = {};
@@ -166,7 +184,7 @@ class IndexedRows {
     int64_t axisSteps_[kIndices] = {};
     int64_t indexOffsets_[kIndices] = {};
     uint32_t pitch_[kIndices] = {};
-    uint64_t most_ = kIndexBytes / sizeof(TIndex);  // of a batch
+    uint64_t most_ = kIndexBytes / sizeof(int32_t);  // of a batch
     int64_t offset_ = 0;
     int64_t base_ = 0;
     uint32_t batch_ = 0;

@@ -205,7 +205,7 @@ def _groups(spec: OpSpec, call: IndexCall, operands: dict[str, Any]) -> dict[str
     found: dict[str, list[int]] = {}
     for combo in range(spec.combos):
         kinds = {spec.param(operands[name].tensor).dtypes[combo] for name in call.indices}
-        if len(kinds) > 1 or not kinds <= {"int32", "int64"}:
+        if not kinds <= {"int32", "int64"}:
             raise OpgenError(_no_index(spec, sorted(kinds)))
         target = spec.outputs[0].dtypes[combo]
         compute = _compute_type([p.dtypes[combo] for p in moved], target, call)
@@ -255,7 +255,7 @@ def _no_index(spec: OpSpec, dtypes: Sequence[str]) -> Diagnostic:
         "OPG332",
         f"the indices of {spec.op} are {' and '.join(dtypes)}",
         spec.compute.location if spec.compute else spec.outputs[0].location,
-        "a kernel reads indices of int32 or int64, of one dtype for all axes",
+        "a kernel reads indices of int32 or int64",
         "give the index inputs one of these dtypes",
     )
 
