@@ -117,7 +117,8 @@ def test_check_is_fast_and_does_not_import_torch(specs: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert opgen("check", path).returncode == 0
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
+    # importing torch alone takes two seconds
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "msopgen_wrap.cli", "check", str(path)],
         capture_output=True,
