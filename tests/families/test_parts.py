@@ -14,7 +14,7 @@ from harness import BuiltOp, check, make_spec
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.schedule.report import as_dict, as_text
-from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec
 from msopgen_wrap.spec.model import Attr, OpSpec
 
 
@@ -179,6 +179,49 @@ def test_pairs_of_the_elements_of_a_row(tmp_path):
     outputs, golden, result = op.run({"x": x}, mode="check")
     check(outputs["a"], golden["a"], 4)
     assert [f for f in result.findings if f.severity == "error"] == []
+
+
+# The gradient of the diagonal is one number, which a pass of its own repeats for each row.
+REPEATED = """\
+op: PartsRepeated
+inputs:
+  x: {dtype: [float32], rank: 2}
+outputs:
+  y: {dtype: x, shape: "[]"}
+backward: kernel
+compute: |
+  s = x @ x.t()
+  y = (torch.logsumexp(s, -1) - s.diagonal()).mean()
+"""
+
+
+def repeated_spec(folder):
+    path = folder / "case.yaml"
+    path.write_text(REPEATED, encoding="utf-8")
+    return gradient_spec(load_spec(path))
+
+
+def test_a_temporary_has_the_sizes_that_a_number_is_repeated_to(tmp_path):
+    parts = plan_op(repeated_spec(tmp_path)).parts
+    (repeated,) = (p for p in parts if p.family.name == "elementwise" and p.spans())
+    ((_, span),) = repeated.spans()
+    assert list(repeated.operands()) == ["grad_y"]
+    assert [str(size.tensor) for size in span.sizes] == ["x"]
+
+
+@pytest.mark.slow
+def test_a_number_that_is_repeated_in_a_pass_of_its_own(tmp_path):
+    op = BuiltOp(repeated_spec(tmp_path), tmp_path)
+    generator = torch.Generator().manual_seed(0)
+    inputs = {
+        "x": torch.randn(70, 40, generator=generator),
+        "grad_y": torch.randn([], generator=generator),
+    }
+    outputs, golden, result = op.run(inputs, mode="check")
+    torch.testing.assert_close(
+        outputs["grad_x"].double(), golden["grad_x"].double(), rtol=1e-4, atol=1e-4
+    )
+    assert [f for f in result.findings if f["severity"] == "error"] == []
 
 
 REFUSED = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.other_traces import trace_with
@@ -38,7 +38,7 @@ from msopgen_wrap.schedule.program import (
     signature,
 )
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
-from msopgen_wrap.schedule.views import Reshaped, StoredShape, View
+from msopgen_wrap.schedule.views import Reshaped, Span, StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.schedule_entries import asked_buffers
 from msopgen_wrap.spec.shapes import holds_number
@@ -87,6 +87,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
     for index in plan.served:
         variant = variants[index]
         groups: list[tuple[Program, dict[str, View], list[int]]] = []
+        spans: tuple[Span, ...] = ()
         for combo in range(spec.combos):
             known = first.get(index) if combo == 0 else None
             traced = known or trace(spec, variant, combo)
@@ -108,6 +109,8 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
             program = eliminate_dead(divide_directly(lowerer.run()))
             if combo == 0:
                 _check_one_shape(spec, traced, lowerer)
+                # an output has its shape from the caller, a temporary from what the pass reads
+                spans = lowerer.spans() if any(p.site is not None for p in spec.outputs) else ()
             stored.append(lowerer.output_views)
             shapes.append(lowerer.stored_shapes)
             plan.stretched |= lowerer.stretches
@@ -116,7 +119,8 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
             narrow.update(lowerer.narrow)
             join_group(groups, program, operands, combo)
         for program, operands, combos in groups:
-            plan.bodies.append(_body(spec, plan, index, program, operands, combos, len(groups)))
+            body = _body(spec, plan, index, program, operands, combos, len(groups))
+            plan.bodies.append(replace(body, spans=spans))
     if any(v != stored[0] for v in stored) or any(s != shapes[0] for s in shapes):
         raise OpgenError(_other_layout(spec))
     for body in plan.bodies:
