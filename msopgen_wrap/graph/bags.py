@@ -28,6 +28,8 @@ def _embedding_bag(
     include_last_offset: Any = False,
     padding_idx: Any = None,
 ) -> Any:
+    if input.is_floating_point() and not weight.is_floating_point():
+        input, weight = weight, input  # the order of PyTorch's first versions
     known = mode == "sum" or (mode in ("mean", "max") and per_sample_weights is None)
     # a norm is written to the table, a scale by frequency is one of the gradient alone
     if not known or max_norm is not None or scale_grad_by_freq or sparse:

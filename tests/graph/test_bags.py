@@ -98,6 +98,7 @@ def test_offsets_are_drawn_in_order_from_zero(end: bool) -> None:
 
 BAGS = {
     "averages": ("F.embedding_bag(i, t)", {"i": (70, 7)}),
+    "a table first": ("F.embedding_bag(t, i)", {"i": (70, 7)}),
     "averages without padding": ("F.embedding_bag(i, t, padding_idx=-1)", {"i": (70, 7)}),
     "weighted": (
         "F.embedding_bag(i, t, mode='sum', per_sample_weights=weights)",
