@@ -172,6 +172,50 @@ bool TileProduct(const platform_ascendc::PlatformAscendC& platform, Cube& cube, 
     return product.GetTiling(cube) != -1;
 }
 
+// Tiles the products of all recurrent layers: of the first layer's input, of the other layers'
+// inputs, and of the states. objects: that multiply states. False: one fits nowhere.
+template <typename Cube>
+bool TileStepProducts(const platform_ascendc::PlatformAscendC& platform,
+                      const RecurrentSizes& sizes, int dtype, Cube& input, Cube& result,
+                      Cube& state, int64_t objects) {
+    const int64_t rows = sizes.Rows(), columns = sizes.Columns(), width = sizes.width;
+    const int64_t stateRows = sizes.ProductRows();
+    return TileProduct(platform, input, dtype, sizes.bytes, rows, columns, sizes.inputs,
+                       sizes.blockRows, sizes.blockColumns, 1) &&
+           TileProduct(platform, result, dtype, sizes.bytes, rows, columns,
+                       width * sizes.directions, sizes.blockRows, sizes.blockColumns, 1) &&
+           TileProduct(platform, state, dtype, sizes.bytes, stateRows, columns, width, stateRows,
+                       columns, objects);
+}
+
 }  // namespace opgen
+
+// Sets the fields that the tiling data of all recurrent layers have. SET(name, value): sets one;
+// the projects of the two styles do it in different ways.
+#define OPGEN_SET_RECURRENT(SET, call)                                   \
+    SET(steps, static_cast<uint32_t>((call).sizes.steps));               \
+    SET(batch, static_cast<uint32_t>((call).sizes.batch));               \
+    SET(inputs, static_cast<uint32_t>((call).sizes.inputs));             \
+    SET(hidden, static_cast<uint32_t>((call).sizes.hidden));             \
+    SET(width, static_cast<uint32_t>((call).sizes.width));               \
+    SET(layers, static_cast<uint32_t>((call).sizes.layers));             \
+    SET(directions, static_cast<uint32_t>((call).sizes.directions));     \
+    SET(itemRows, static_cast<uint32_t>((call).sizes.itemRows));         \
+    SET(blockRows, static_cast<uint32_t>((call).sizes.blockRows));       \
+    SET(blockColumns, static_cast<uint32_t>((call).sizes.blockColumns)); \
+    SET(boxRows, static_cast<uint32_t>((call).sizes.boxRows));           \
+    SET(boxColumns, static_cast<uint32_t>((call).sizes.boxColumns));     \
+    SET(widthColumns, static_cast<uint32_t>((call).sizes.widthColumns)); \
+    SET(batchFirst, (call).batchFirst ? 1 : 0);                          \
+    SET(biased, (call).biased ? 1 : 0);                                  \
+    SET(hiddenGiven, (call).hiddenGiven ? 1 : 0);                        \
+    SET(cellGiven, (call).cellGiven ? 1 : 0);                            \
+    SET(projected, (call).sizes.Projected() ? 1 : 0);                    \
+    SET(resultsAt, static_cast<uint64_t>((call).sizes.resultsAt));       \
+    SET(groupsAt, static_cast<uint64_t>((call).sizes.groupsAt));         \
+    SET(groupBytes, static_cast<uint64_t>((call).sizes.groupBytes));     \
+    SET(projectedAt, static_cast<uint64_t>((call).sizes.projectedAt));   \
+    SET(stateAt, static_cast<uint64_t>((call).sizes.stateAt));           \
+    SET(unprojectedAt, static_cast<uint64_t>((call).sizes.unprojectedAt))
 
 #endif  // OPGEN_HOST_RECURRENT_CALL_H

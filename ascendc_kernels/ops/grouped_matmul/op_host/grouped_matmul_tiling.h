@@ -9,6 +9,7 @@
 
 #include "../op_kernel/grouped_matmul_data.h"
 #include "opgen_log.h"
+#include "opgen_sizes.h"
 #include "tiling/platform/platform_ascendc.h"
 #include "tiling/tiling_api.h"
 
@@ -23,10 +24,10 @@ inline int64_t CountBlocks(const GroupedMatmulTilingData& tiling) {
     int64_t down = 0;
     int64_t start = 0;
     for (uint32_t i = 0; i < tiling.groups; ++i) {
-        down += (tiling.ends[i] - start + tiling.blockRows - 1) / tiling.blockRows;
+        down += opgen::CeilDiv(tiling.ends[i] - start, tiling.blockRows);
         start = tiling.ends[i];
     }
-    return down * ((tiling.columns + tiling.blockColumns - 1) / tiling.blockColumns);
+    return down * opgen::CeilDiv(tiling.columns, tiling.blockColumns);
 }
 }  // namespace grouped_matmul
 
@@ -92,8 +93,8 @@ static ge::graphStatus GroupedMatmulTiling(gert::TilingContext* context) {
     OPGEN_CHECK(context, cores > 0, "the platform reports no cube cores");
     // L0C holds 128 x 256 sums; 16 are the least that a cube multiplies at once.
     constexpr int64_t kRows = 128, kColumns = 256, kLeastColumns = 64, kUnit = 16;
-    tiling->blockRows = static_cast<uint32_t>(
-        std::min(kRows, std::max(kUnit, (longest + kUnit - 1) / kUnit * kUnit)));
+    tiling->blockRows =
+        static_cast<uint32_t>(std::min(kRows, std::max(kUnit, opgen::AlignUp(longest, kUnit))));
     tiling->blockColumns = static_cast<uint32_t>(kColumns);
     int64_t blocks = CountBlocks(*tiling);
     while (blocks < cores && tiling->blockColumns > kLeastColumns) {

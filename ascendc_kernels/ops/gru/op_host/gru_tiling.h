@@ -74,40 +74,10 @@ static ge::graphStatus GruTiling(gert::TilingContext* context) {
 #else
     GruTilingData tiling;
 #endif
-    GRU_SET(steps, static_cast<uint32_t>(sizes.steps));
-    GRU_SET(batch, static_cast<uint32_t>(sizes.batch));
-    GRU_SET(inputs, static_cast<uint32_t>(sizes.inputs));
-    GRU_SET(hidden, static_cast<uint32_t>(sizes.hidden));
-    GRU_SET(width, static_cast<uint32_t>(sizes.width));
-    GRU_SET(layers, static_cast<uint32_t>(sizes.layers));
-    GRU_SET(directions, static_cast<uint32_t>(sizes.directions));
-    GRU_SET(itemRows, static_cast<uint32_t>(sizes.itemRows));
-    GRU_SET(blockRows, static_cast<uint32_t>(sizes.blockRows));
-    GRU_SET(blockColumns, static_cast<uint32_t>(sizes.blockColumns));
-    GRU_SET(boxRows, static_cast<uint32_t>(sizes.boxRows));
-    GRU_SET(boxColumns, static_cast<uint32_t>(sizes.boxColumns));
-    GRU_SET(widthColumns, static_cast<uint32_t>(sizes.widthColumns));
-    GRU_SET(batchFirst, call.batchFirst ? 1 : 0);
-    GRU_SET(biased, call.biased ? 1 : 0);
-    GRU_SET(hiddenGiven, call.hiddenGiven ? 1 : 0);
-    GRU_SET(cellGiven, call.cellGiven ? 1 : 0);
-    GRU_SET(projected, sizes.Projected() ? 1 : 0);
-    GRU_SET(resultsAt, static_cast<uint64_t>(sizes.resultsAt));
-    GRU_SET(groupsAt, static_cast<uint64_t>(sizes.groupsAt));
-    GRU_SET(groupBytes, static_cast<uint64_t>(sizes.groupBytes));
-    GRU_SET(projectedAt, static_cast<uint64_t>(sizes.projectedAt));
-    GRU_SET(stateAt, static_cast<uint64_t>(sizes.stateAt));
-    GRU_SET(unprojectedAt, static_cast<uint64_t>(sizes.unprojectedAt));
-    const int64_t rows = sizes.Rows(), columns = sizes.Columns(), width = sizes.width;
-    const bool multiplies = rows > 0;
-    bool fits =
-        !multiplies ||
-        (opgen::TileProduct(platform, GRU_CUBE(inputCube), dtype, sizes.bytes, rows, columns,
-                            sizes.inputs, sizes.blockRows, sizes.blockColumns, 1) &&
-         opgen::TileProduct(platform, GRU_CUBE(resultCube), dtype, sizes.bytes, rows, columns,
-                            width * sizes.directions, sizes.blockRows, sizes.blockColumns, 1) &&
-         opgen::TileProduct(platform, GRU_CUBE(stateCube), dtype, sizes.bytes, sizes.ProductRows(),
-                            columns, width, sizes.ProductRows(), columns, 1));
+    OPGEN_SET_RECURRENT(GRU_SET, call);
+    const bool fits =
+        sizes.Rows() == 0 || opgen::TileStepProducts(platform, sizes, dtype, GRU_CUBE(inputCube),
+                                                     GRU_CUBE(resultCube), GRU_CUBE(stateCube), 1);
     OPGEN_CHECK(context, fits, "no base block of the products fits L1 and L0");
 #if !OPGEN_PLAIN_TILING
     OPGEN_CHECK(context, opgen::SaveTiling(context, tiling),

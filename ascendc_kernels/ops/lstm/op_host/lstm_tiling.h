@@ -75,44 +75,15 @@ static ge::graphStatus LstmTiling(gert::TilingContext* context) {
 #else
     LstmTilingData tiling;
 #endif
-    LSTM_SET(steps, static_cast<uint32_t>(sizes.steps));
-    LSTM_SET(batch, static_cast<uint32_t>(sizes.batch));
-    LSTM_SET(inputs, static_cast<uint32_t>(sizes.inputs));
-    LSTM_SET(hidden, static_cast<uint32_t>(sizes.hidden));
-    LSTM_SET(width, static_cast<uint32_t>(sizes.width));
-    LSTM_SET(layers, static_cast<uint32_t>(sizes.layers));
-    LSTM_SET(directions, static_cast<uint32_t>(sizes.directions));
-    LSTM_SET(itemRows, static_cast<uint32_t>(sizes.itemRows));
-    LSTM_SET(blockRows, static_cast<uint32_t>(sizes.blockRows));
-    LSTM_SET(blockColumns, static_cast<uint32_t>(sizes.blockColumns));
-    LSTM_SET(boxRows, static_cast<uint32_t>(sizes.boxRows));
-    LSTM_SET(boxColumns, static_cast<uint32_t>(sizes.boxColumns));
-    LSTM_SET(widthColumns, static_cast<uint32_t>(sizes.widthColumns));
-    LSTM_SET(batchFirst, call.batchFirst ? 1 : 0);
-    LSTM_SET(biased, call.biased ? 1 : 0);
-    LSTM_SET(hiddenGiven, call.hiddenGiven ? 1 : 0);
-    LSTM_SET(cellGiven, call.cellGiven ? 1 : 0);
-    LSTM_SET(projected, sizes.Projected() ? 1 : 0);
-    LSTM_SET(resultsAt, static_cast<uint64_t>(sizes.resultsAt));
-    LSTM_SET(groupsAt, static_cast<uint64_t>(sizes.groupsAt));
-    LSTM_SET(groupBytes, static_cast<uint64_t>(sizes.groupBytes));
-    LSTM_SET(projectedAt, static_cast<uint64_t>(sizes.projectedAt));
-    LSTM_SET(stateAt, static_cast<uint64_t>(sizes.stateAt));
-    LSTM_SET(unprojectedAt, static_cast<uint64_t>(sizes.unprojectedAt));
-    const int64_t rows = sizes.Rows(), columns = sizes.Columns(), width = sizes.width;
-    const bool multiplies = rows > 0;
+    OPGEN_SET_RECURRENT(LSTM_SET, call);
+    const bool multiplies = sizes.Rows() > 0;
     bool fits =
-        !multiplies ||
-        (opgen::TileProduct(platform, LSTM_CUBE(inputCube), dtype, sizes.bytes, rows, columns,
-                            sizes.inputs, sizes.blockRows, sizes.blockColumns, 1) &&
-         opgen::TileProduct(platform, LSTM_CUBE(resultCube), dtype, sizes.bytes, rows, columns,
-                            width * sizes.directions, sizes.blockRows, sizes.blockColumns, 1) &&
-         opgen::TileProduct(platform, LSTM_CUBE(stateCube), dtype, sizes.bytes, sizes.ProductRows(),
-                            columns, width, sizes.ProductRows(), columns, 2));
+        !multiplies || opgen::TileStepProducts(platform, sizes, dtype, LSTM_CUBE(inputCube),
+                                               LSTM_CUBE(resultCube), LSTM_CUBE(stateCube), 2);
     if (multiplies && fits && sizes.Projected()) {
         fits = opgen::TileProduct(platform, LSTM_CUBE(projectionCube), dtype, sizes.bytes,
-                                  sizes.ProductRows(), width, sizes.hidden, sizes.ProductRows(),
-                                  width, 2);
+                                  sizes.ProductRows(), sizes.width, sizes.hidden,
+                                  sizes.ProductRows(), sizes.width, 2);
     }
     OPGEN_CHECK(context, fits, "no base block of the products fits L1 and L0");
 #if !OPGEN_PLAIN_TILING
