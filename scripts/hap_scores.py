@@ -114,6 +114,28 @@ def bench_tasks(bench: Path, names: list[str]) -> dict[str, dict[str, dict[str, 
     }
 
 
+def fill_integers(tensors: list[Any], ranges: Any) -> None:
+    """Fill integer tensors with numbers in the case's ranges: a kernel's time may depend on them.
+
+    Args:
+        tensors: in the order of the benchmark; what is no integer tensor keeps its data.
+        ranges: per tensor the smallest and the largest number; others are passed over.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    for tensor, bounds in zip(tensors, ranges if isinstance(ranges, list) else (), strict=False):
+        if not isinstance(tensor, torch.Tensor) or tensor.dtype.is_floating_point:
+            continue
+        if tensor.dtype == torch.bool or tensor.is_complex() or not isinstance(bounds, list):
+            continue
+        if len(bounds) == 2 and all(type(bound) is int for bound in bounds):
+            least, most = bounds
+            # the end of a range of torch.randint is not part of it, and no larger than 2^63 - 1
+            end = min(most + 1, 2**63 - 1)
+            tensor.copy_(torch.randint(least, end, tensor.shape, generator=generator))
+
+
 # ---- one op, in a process of its own -------------------------------------------------------------
 
 
@@ -204,6 +226,7 @@ class _Runner:
         call = TestCase(combo, frozen_shapes(given), attrs)
         with quiet_torch():
             inputs, outputs = allocated(spec, call)
+            fill_integers([inputs.get(name) for name in self.tensors], case.get("value_range"))
             self.runtime.profile_options(ablation=False)
             run = launch(spec, call, self.runtime, inputs, outputs, soc=self.soc, mode="profile")
         score.cores = run.cores

@@ -97,6 +97,4 @@ def _gcd(low: Lowerer, node: Node) -> Any:
         value = low.tile(low.as_kind(low.operand(argument), low.kind(node)))
         negated = low.emit("Muls", I32, value, _integer(-1))
         sizes.append(low.tile(wrap_small(low, low.emit("Max", I32, value, negated), dtype)))
-    # Fibonacci numbers take the most divisions, 1.44 for each bit, after one that may only swap
-    steps = _MAGNITUDE_BITS[dtype] * 3 // 2 + 2
-    return block(low, "Gcd", *sizes, kind=I32, mode=str(steps))
+    return block(low, "Gcd", *sizes, kind=I32, mode=str(_MAGNITUDE_BITS[dtype]))

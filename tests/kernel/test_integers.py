@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from test_fuzz import close
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.run.measurement import measure_op
 from msopgen_wrap.schedule.report import as_text
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import (
@@ -307,6 +309,90 @@ def test_what_has_no_words_is_refused(compute: str, lists: bool) -> None:
     with pytest.raises(OpgenError) as error:
         plan_op(spec)
     assert [d.code for d in error.value.diagnostics] == ["OPG332"]
+
+
+# ---- Divisors of small integers, by rests of float quotients -------------------------------------
+
+DIVISORS = {"int8": torch.int8, "int16": torch.int16, "int32": torch.int32}
+
+
+def series(step: int, largest: int) -> list[int]:
+    """Return 0, 1 and what ``a(k + 1) = step a(k) + a(k - 1)`` makes of them, up to a number.
+
+    Neighbours take the most rests: of the Fibonacci numbers (1) exact ones, of Pell's (2) nearest.
+    """
+    numbers = [0, 1]
+    while (following := step * numbers[-1] + numbers[-2]) <= largest:
+        numbers.append(following)
+    return numbers
+
+
+def divisor_pairs(smallest: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return two int32 ``[n]``: long ways, large quotients, zeros, and maybe smallest integers."""
+    top = 2**31 - 1
+    ends = [0, 1, -1, 2, -6, 7, 2**16, 2**24 + 1, 715827883, top, 1 - top, -top]
+    for step in (1, 2):
+        ends += [sign * n for n in series(step, top)[-3:] for sign in (1, -1)]
+    if smallest:
+        ends += [-(2**31), -(2**15), -(2**7)]
+    generator = torch.Generator().manual_seed(3)
+    wide = torch.randint(-top, top, (2, 3000), generator=generator)
+    wide >>= torch.randint(0, 31, wide.shape, generator=generator)
+    # the same factor in both, so that divisors are not all small
+    wide[:, :1000] = (wide[:, :1000] % 4096) * torch.randint(1, 2**18, (1000,), generator=generator)
+    made = torch.tensor([(a, b) for a in ends for b in ends]).T
+    x, y = torch.cat([made, wide], dim=1).to(torch.int32)
+    if not smallest:
+        for dtype in DIVISORS.values():
+            least = torch.iinfo(dtype).min
+            x, y = (torch.where(n.to(dtype) == least, 5, n) for n in (x, y))
+    return x, y
+
+
+def test_divisors(tmp_path: Path) -> None:
+    """A tile with a smallest integer takes exact rests, another one those of float quotients."""
+    text = {
+        "op": "Divisors",
+        "inputs": {"x": "int32", "y": "int32"},
+        "outputs": {n: {"dtype": n[2:], "shape": "like x"} for n in map("z_{}".format, DIVISORS)},
+        "compute": "\n".join(
+            f"z_{n} = torch.gcd(x.to({t}), y.to({t}))" for n, t in DIVISORS.items()
+        ),
+        "backward": "none",
+    }
+    spec = parse_spec(json.dumps(text), "divisors.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for smallest, auto_sync in itertools.product((False, True), repeat=2):
+        x, y = divisor_pairs(smallest)
+        made, _, found = op.run({"x": x, "y": y}, {}, mode="check", auto_sync=auto_sync)
+        assert found.findings == [], (smallest, auto_sync, found.findings[0])
+        for name, dtype in DIVISORS.items():
+            assert torch.equal(made[f"z_{name}"], torch.gcd(x.to(dtype), y.to(dtype))), (
+                name,
+                smallest,
+            )
+
+
+@pytest.mark.slow
+def test_steps_of_divisors_follow_the_data(tmp_path: Path) -> None:
+    """Numbers of few digits end early; neither takes the exact quotients of every step."""
+    cycles = {}
+    for largest in (3, 2**31 - 1):
+        entry = {"dtype": "int32", "range": [-largest, largest]}
+        text = {
+            "op": "DivisorSteps",
+            "inputs": {"x": entry, "y": {**entry, "shape": "like x"}},
+            "outputs": {"z": "like x"},
+            "compute": "torch.gcd(x, y)",
+            "backward": "none",
+        }
+        spec = parse_spec(json.dumps(text), "steps.yaml").spec
+        assert spec is not None
+        (measured,) = measure_op(spec, {"x": (64, 1024), "y": (64, 1024)})
+        cycles[largest] = measured.instructions_per_element
+    assert cycles[3] < 60
+    assert cycles[3] < cycles[2**31 - 1] / 2 < 120
 
 
 # ---- Numbers of 64 bits that are computed with, as two words each --------------------------------

@@ -8,11 +8,13 @@ import json
 import math
 
 import pytest
+import torch
 from hap_scores import (
     LAUNCHES,
     Score,
     bench_tasks,
     case_line,
+    fill_integers,
     hap,
     measured,
     parameters_with,
@@ -58,6 +60,20 @@ def test_ops_are_named_by_level_and_chosen_by_name(tmp_path) -> None:
     (tmp_path / "tasks/metadata/910b2.json").write_text(json.dumps(published))
     assert list(bench_tasks(tmp_path, [])) == ["level1/gelu", "level1/exp", "level2/gcd"]
     assert bench_tasks(tmp_path, ["gcd"]) == {"level2/gcd": case}
+
+
+def test_integers_have_the_ranges_of_the_case() -> None:
+    small, far = torch.full((64,), 9, dtype=torch.int8), torch.full((64,), 9)
+    kept = [torch.full((2,), 9.0), torch.ones(2, dtype=torch.bool), None, torch.full((2,), 9)]
+    ranges = [[-1, 1], [2**63 - 9, 2**63 - 1], [0, 1], [0, 0], [0, 1], ["-inf", 3]]
+    fill_integers([small, far, *kept], ranges)
+    assert set(small.tolist()) == {-1, 0, 1}
+    assert far.min() >= 2**63 - 9
+    assert torch.equal(kept[0], torch.full((2,), 9.0))
+    assert bool(kept[1].all())
+    assert torch.equal(kept[3], torch.full((2,), 9))
+    fill_integers([small], None)  # a case without ranges
+    assert set(small.tolist()) == {-1, 0, 1}
 
 
 def _score(case: int, value: float, skipped: str = "") -> Score:

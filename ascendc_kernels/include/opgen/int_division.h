@@ -6,6 +6,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/float_tile.h"
+#include "opgen/tile.h"
 
 namespace opgen {
 
@@ -104,16 +105,13 @@ __aicore__ inline void DivideTrunc(const TileInt& dst, const TileInt& a, const T
     VectorBarrier();
 }
 
-// Greatest common divisor of two int32 magnitudes by Euclid's algorithm. Lanes need different
-// numbers of divisions: all take kSteps, and a lane whose rest is 0 keeps its result.
+// Greatest common divisor by Euclid's algorithm with quotients rounded toward zero, in dst; rest is
+// spent. All lanes take kSteps, and one whose rest is 0 keeps its result.
 template <int32_t kSteps>
-__aicore__ inline void Gcd(const TileInt& dst, const TileInt& a, const TileInt& b, const Tile32& f0,
-                           const Tile32& f1, const TileInt& i0, const TileInt& i1,
-                           const TileInt& rest, const TileInt& next, const MaskTile& m0,
-                           const MaskTile& m1, const MaskTile& done, uint32_t count) {
-    AscendC::Muls(dst, b, static_cast<int32_t>(1), count);
-    AscendC::Muls(rest, a, static_cast<int32_t>(1), count);
-    VectorBarrier();
+__aicore__ inline void GcdOfExactRests(const TileInt& dst, const Tile32& f0, const Tile32& f1,
+                                       const TileInt& i0, const TileInt& i1, const TileInt& rest,
+                                       const TileInt& next, const MaskTile& m0, const MaskTile& m1,
+                                       const MaskTile& done, uint32_t count) {
     for (int32_t step = 0; step < kSteps; ++step) {
         DivideTrunc(next, dst, rest, f0, f1, i0, i1, m0, m1, count);
         AscendC::CompareScalar(done, rest, static_cast<int32_t>(0), CMPMODE::EQ, count);
@@ -126,6 +124,86 @@ __aicore__ inline void Gcd(const TileInt& dst, const TileInt& a, const TileInt& 
         AscendC::Muls(dst, i0, static_cast<int32_t>(1), count);
         VectorBarrier();
     }
+}
+
+// a -= b times the rounded float quotient a / b, whose float values are fa (spent) and fb. The
+// new a is a rest of a / b, at most a little more than half of |b|, of either sign. One whose
+// quotient has more bits than a float is larger, but 2^-22 of a at most. b = 0 leaves a as it is.
+__aicore__ inline void TakeNearestMultiple(const TileInt& a, const TileInt& b, const Tile32& fa,
+                                           const Tile32& fb, const TileInt& multiple,
+                                           uint32_t count) {
+    AscendC::Div(fa, fa, fb, count);
+    VectorBarrier();
+    AscendC::Cast(multiple, fa, RoundMode::CAST_RINT, count);
+    VectorBarrier();
+    AscendC::Mul(multiple, multiple, b, count);
+    VectorBarrier();
+    AscendC::Sub(a, a, multiple, count);
+    VectorBarrier();
+}
+
+// Greatest common divisor of two int32 magnitudes of kBits. Any multiple of one number may be taken
+// from the other, so that a float quotient need not be exact: two numbers in turn become rests of
+// each other, until one of the two is 0 in all lanes. The scalar unit reads whether they are.
+//
+// A magnitude below 0 is that of the smallest integer, which has no positive one. The sign of the
+// divisor then depends on how the rests are rounded; a tile with such a number takes exact ones.
+template <int32_t kBits>
+__aicore__ inline void Gcd(const TileInt& dst, const TileInt& a, const TileInt& b, const Tile32& f0,
+                           const Tile32& f1, const TileInt& i0, const TileInt& i1,
+                           const TileInt& rest, const TileInt& next, const MaskTile& m0,
+                           const MaskTile& m1, const MaskTile& done, uint32_t count) {
+    // Fibonacci numbers take the most exact rests, 1.44 for each bit, after one that may only swap
+    constexpr int32_t kExactSteps = kBits * 3 / 2 + 2;
+    // a step takes a bit at least, but for one that may only swap, and for the two after a quotient
+    // of more bits than a float has
+    constexpr int32_t kPairs = (kBits + 4) / 2 + 1;
+    const Tile32 size = i0.template ReinterpretCast<float>();
+    const Tile32 extreme = i1.template ReinterpretCast<float>();
+    const Tile32 work = next.template ReinterpretCast<float>();
+    AscendC::Muls(dst, b, static_cast<int32_t>(1), count);
+    AscendC::Muls(rest, a, static_cast<int32_t>(1), count);
+    AscendC::Min(next, a, b, count);
+    VectorBarrier();
+    AscendC::Cast(size, next, RoundMode::CAST_RINT, count);
+    VectorBarrier();
+    AscendC::ReduceMin(extreme, size, work, static_cast<int32_t>(count));
+    Order<AscendC::HardEvent::V_S>();
+    const float smallest = extreme.GetValue(0);
+    Order<AscendC::HardEvent::S_V>();
+    if (smallest < 0.0f) {
+        GcdOfExactRests<kExactSteps>(dst, f0, f1, i0, i1, rest, next, m0, m1, done, count);
+        return;
+    }
+    AscendC::Cast(f0, a, RoundMode::CAST_RINT, count);
+    AscendC::Cast(f1, b, RoundMode::CAST_RINT, count);
+    VectorBarrier();
+    for (int32_t pair = 0; pair < kPairs; ++pair) {
+        TakeNearestMultiple(dst, rest, f1, f0, i0, count);
+        AscendC::Cast(f1, dst, RoundMode::CAST_RINT, count);
+        VectorBarrier();
+        TakeNearestMultiple(rest, dst, f0, f1, i0, count);
+        AscendC::Cast(f0, rest, RoundMode::CAST_RINT, count);
+        VectorBarrier();
+        AscendC::Mul(size, f0, f1, count);
+        VectorBarrier();
+        AscendC::Abs(size, size, count);
+        VectorBarrier();
+        AscendC::ReduceMax(extreme, size, work, static_cast<int32_t>(count));
+        Order<AscendC::HardEvent::V_S>();
+        const float largest = extreme.GetValue(0);
+        Order<AscendC::HardEvent::S_V>();
+        if (largest == 0.0f) {
+            break;
+        }
+    }
+    // the one that is not 0, of either sign
+    AscendC::Add(rest, rest, dst, count);
+    VectorBarrier();
+    AscendC::Muls(i0, rest, static_cast<int32_t>(-1), count);
+    VectorBarrier();
+    AscendC::Max(dst, rest, i0, count);
+    VectorBarrier();
 }
 
 }  // namespace opgen
