@@ -2,12 +2,11 @@
 //
 // The cube core's part of recurrent layers: products of inputs, states and hidden states with the
 // transposed weights of a layer (recurrent_space.h says how cores share them).
-//
-// Included after lib/matmul_intf.h.
 #ifndef OPGEN_RECURRENT_PRODUCT_H
 #define OPGEN_RECURRENT_PRODUCT_H
 
 #include "kernel_operator.h"
+#include "lib/matmul_intf.h"
 #include "opgen/recurrent_space.h"
 
 namespace opgen {

@@ -9,6 +9,7 @@ is taken of the value in the workspace.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,8 @@ from msopgen_wrap.families.parts.temporaries import (
     temporary_dtype,
 )
 from msopgen_wrap.graph.axes_of_one import changed_axes, sizes_of
-from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.graph.cuts import sites
+from msopgen_wrap.graph.sizes import same_size, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.anchors import ANCHORS, anchors
@@ -38,7 +40,7 @@ from msopgen_wrap.schedule.calls import (
 )
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
-from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -88,7 +90,8 @@ class Phases:
         taken: Iterable[str] = (),
     ) -> None:
         self.spec, self.plan_one = spec, plan_one
-        self.variant = variants[spec.served[0] if spec.served else 0]
+        served = [variants[i] for i in spec.served] if spec.served else variants
+        self.variant, self.others = served[0], served[1:]
         self.taken = {p.name for p in spec.outputs} | {a.name for a in spec.attrs} | {*taken}
         self.temporaries: list[TensorParam] = []
         self.plans: list[OpPlan[Any]] = []
@@ -286,12 +289,33 @@ class Phases:
             taken = self.taken | {p.name for p in (*self.part(found).inputs, *found)}
             site = node.meta.get("site")
             dtypes = stored_dtypes(self.part(found), node, self.given)
-            if site is None or dtypes is None:
+            if site is None or dtypes is None or not self._alike(node, site):
                 return None
             name = free_name(base_name(node), taken)
             doc = temporary_doc(node, "/".join(dict.fromkeys(dtypes)))
             found.append(TensorParam(name, dtypes, doc=doc, site=site))
         return found
+
+    def _alike(self, node: Node, site: Site) -> bool:
+        """Whether a value has as many elements in all variants that have it.
+
+        The graphs of variants can differ, so that the same call, counted in their order, is another
+        one. The host code of a pass reads a temporary as one shape for all variants.
+        """
+        count = _elements(node)
+        for variant in self.others:
+            graph = trace(self.spec.whole or self.spec, variant).graph
+            if any(s == site and _elements(n) != count for n, s in sites(graph).items()):
+                return False
+        return True
+
+
+def _elements(node: Node) -> int | None:
+    """Return how many elements a value has in the sample; None where the trace does not know."""
+    if not _is_tensor(node):
+        return None
+    hints = [size_hint(size) for size in sizes_of(node)]
+    return None if None in hints else math.prod(hints)
 
 
 def _operands(plan: OpPlan[Any]) -> set[str]:

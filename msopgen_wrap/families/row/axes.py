@@ -214,6 +214,8 @@ class GraphAxes(Refusals):
         for source in node.all_input_nodes:
             if source in self.free:
                 shape = result_shape(source)
+                if len(shape) > len(below):
+                    continue  # an element of an axis was taken: the others stay as they are
                 tail = below[len(below) - len(shape) :]
                 self._realign(
                     source,

@@ -1,0 +1,58 @@
+"""Passes that serve several variants of a gradient: what they may share, and ranks they refuse."""
+
+from __future__ import annotations
+
+import pytest
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families.planner import plan_op
+from msopgen_wrap.spec.loader import gradient_spec, parse_spec
+from msopgen_wrap.spec.model import OpSpec
+
+WINDOWS = """\
+op: Windows
+inputs:
+  x: {dtype: float16, rank: [1, 8]}
+outputs:
+  v6: {dtype: float16, shape: like x}
+  v7: {dtype: float16, shape: "[*x[:-1], x[-1] - 2, 3]"}
+backward: kernel
+compute: |
+  v6 = F.leaky_relu(torch.atan2(x, F.elu(torch.tanh(x)).abs() + 1), 0.2)
+  v7 = F.gelu(x.unfold(-1, 3, 1)) ** 2
+"""
+
+STACKED = """\
+op: Stacked
+inputs:
+  x: {dtype: float32, rank: RANK}
+outputs:
+  v7: {dtype: float32, shape: "[*x[:-1], x[-1] - 2, 3, 2]"}
+  v8: {dtype: float32, shape: "[*x[:-1], x[-1] - 2, (3) * 2, 1]"}
+backward: kernel
+compute: |
+  v2 = x.unfold(-1, 3, 1)
+  v7 = F.elu(torch.stack([v2, v2], -1))
+  v8 = v2.unsqueeze(-1).repeat_interleave(2, -2)
+"""
+
+
+def gradient(text: str) -> OpSpec:
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    found = gradient_spec(spec)
+    assert found is not None
+    return found
+
+
+def test_variants_share_no_temporary_of_other_sizes() -> None:
+    # The third product of one graph is one of windows, that of the other one of elements.
+    plan = plan_op(gradient(WINDOWS))
+    assert sorted({part.spec.served for part in plan.parts}) == [(0,), (1,), (2,)]
+
+
+def test_elements_taken_of_a_longer_tensor_have_axes_of_their_own() -> None:
+    assert plan_op(gradient(STACKED.replace("RANK", "2"))).parts
+    with pytest.raises(OpgenError) as caught:
+        plan_op(gradient(STACKED.replace("RANK", "[1, 8]")))
+    assert {d.code for d in caught.value.diagnostics} == {"OPG204"}
