@@ -126,18 +126,31 @@ def through_torch(formulas: Sequence[Formula], folder: Path) -> list[Outcome]:
         folder: an empty folder for the project.
 
     Returns:
-        An outcome per formula; ``wrong`` or ``exception`` for a finding.
+        An outcome per formula; ``wrong`` or ``exception`` for a finding, ``refused`` where the op
+        itself has no kernel: its gradient can have one all the same.
     """
+    from msopgen_wrap.diagnostics import OpgenError
+    from msopgen_wrap.families.planner import plan_op
     from msopgen_wrap.package.layout import build_local_vendor
     from msopgen_wrap.project.tree import ProjectOptions, render_project
     from msopgen_wrap.spec.loader import load_specs
 
     (folder / "given").mkdir()
-    paths = []
+    refused: dict[Path, Outcome] = {}
+    paths, specs = [], []
     for number, formula in enumerate(formulas):
         paths.append(folder / "given" / f"formula{number}.yaml")
         paths[-1].write_text(formula.spec(f"Formula{number}", "kernel"), encoding="utf-8")
-    specs = load_specs(paths)
+        found = load_specs(paths[-1:])  # the op and that of its gradient
+        try:
+            for spec in found:
+                plan_op(spec)
+            specs += found
+        except OpgenError as error:
+            first = error.diagnostics[0]
+            refused[paths[-1]] = Outcome("refused", first.code, f"{first.code}: {first.what}")
+    if not specs:
+        return list(refused.values())
     for file in render_project(specs, ProjectOptions(vendor="formulas")):
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,6 +164,9 @@ def through_torch(formulas: Sequence[Formula], folder: Path) -> list[Outcome]:
     }
     outcomes = []
     for path in paths:
+        if path in refused:
+            outcomes.append(refused[path])
+            continue
         command = [sys.executable, str(ROOT / "scripts/formula_autograd.py"), str(path)]
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=TORCH_SECONDS
