@@ -168,10 +168,7 @@ __aicore__ inline void Gcd(const TileInt& dst, const TileInt& a, const TileInt& 
     AscendC::Cast(size, next, RoundMode::CAST_RINT, count);
     VectorBarrier();
     AscendC::ReduceMin(extreme, size, work, static_cast<int32_t>(count));
-    Order<AscendC::HardEvent::V_S>();
-    const float smallest = extreme.GetValue(0);
-    Order<AscendC::HardEvent::S_V>();
-    if (smallest < 0.0f) {
+    if (FirstElement(extreme) < 0.0f) {
         GcdOfExactRests<kExactSteps>(dst, f0, f1, i0, i1, rest, next, m0, m1, done, count);
         return;
     }
@@ -190,10 +187,7 @@ __aicore__ inline void Gcd(const TileInt& dst, const TileInt& a, const TileInt& 
         AscendC::Abs(size, size, count);
         VectorBarrier();
         AscendC::ReduceMax(extreme, size, work, static_cast<int32_t>(count));
-        Order<AscendC::HardEvent::V_S>();
-        const float largest = extreme.GetValue(0);
-        Order<AscendC::HardEvent::S_V>();
-        if (largest == 0.0f) {
+        if (FirstElement(extreme) == 0.0f) {
             break;
         }
     }

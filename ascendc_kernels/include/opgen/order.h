@@ -504,20 +504,14 @@ class RowOrder {
                                      const LocalTensor<float>& numbers, uint32_t count) {
         constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
         AscendC::ReduceMin(scratch, numbers, scratch[kLanes], static_cast<int32_t>(count));
-        Order<AscendC::HardEvent::V_S>();
-        const float smallest = scratch.GetValue(0);
-        Order<AscendC::HardEvent::S_V>();
-        return smallest;
+        return FirstElement(scratch);
     }
     // How many of some numbers are -kMark; the others are 0.
     __aicore__ inline uint32_t CountMarks(const LocalTensor<float>& scratch,
                                           const LocalTensor<float>& numbers, uint32_t count) {
         constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
         AscendC::ReduceSum(scratch, numbers, scratch[kLanes], static_cast<int32_t>(count));
-        Order<AscendC::HardEvent::V_S>();
-        const float sum = scratch.GetValue(0);
-        Order<AscendC::HardEvent::S_V>();
-        return static_cast<uint32_t>(sum / static_cast<float>(-kMark));
+        return static_cast<uint32_t>(FirstElement(scratch) / static_cast<float>(-kMark));
     }
     __aicore__ inline LocalTensor<uint32_t> Offsets() {
         return positionsBuf_.template Get<uint32_t>();

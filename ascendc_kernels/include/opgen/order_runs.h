@@ -97,9 +97,7 @@ class RowNans {
             LoadRange(slots, space_.nans[(row * space_.runs + run) * kLanes], count);
             Order<AscendC::HardEvent::MTE2_V>();
             AscendC::ReduceSum(sum, slots, sum[kLanes], static_cast<int32_t>(count));
-            Order<AscendC::HardEvent::V_S>();
-            count_ += static_cast<uint32_t>(sum.GetValue(0));
-            Order<AscendC::HardEvent::S_V>();
+            count_ += static_cast<uint32_t>(FirstElement(sum));
             Order<AscendC::HardEvent::V_MTE2>();
         }
         return count_;

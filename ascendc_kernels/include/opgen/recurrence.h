@@ -60,9 +60,7 @@ __aicore__ inline void Recurrence(const Tile32& dst, const Tile32& x, const Tile
     Tile32 next = t1;
     Tile32 after = t2;
     AscendC::ReduceMax(t3, degree, after, static_cast<int32_t>(count));
-    Order<AscendC::HardEvent::V_S>();
-    const int32_t last = static_cast<int32_t>(t3.GetValue(0));
-    Order<AscendC::HardEvent::S_V>();
+    const int32_t last = static_cast<int32_t>(FirstElement(t3));
     AscendC::Duplicate(dst, 0.0f, count);
     AscendC::Duplicate(now, 1.0f, count);
     AscendC::Muls(next, x, Family::kFirstSlope, count);

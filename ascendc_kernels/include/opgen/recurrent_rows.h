@@ -50,8 +50,8 @@ class RecurrentRows {
         yGm_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(y));
         hnGm_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(hn));
         cnGm_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(cn));
-        biasPitch_ =
-            AlignElements<half>(space_.hidden);  // boxes have a pitch of whole blocks of half
+        // boxes have a pitch of whole blocks of half
+        biasPitch_ = AlignElements<half>(space_.hidden);
         const uint32_t tile = Bytes<float>(kRecurrentTile);
         pipe->InitBuffer(givenQueue_, 2, Cell::kGates * tile);
         pipe->InitBuffer(productQueue_, 1, kStateParts<T> * Cell::kGates * tile);

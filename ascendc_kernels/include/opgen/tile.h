@@ -89,6 +89,16 @@ __aicore__ inline void Order() {
     AscendC::WaitFlag<kEvent>(id);
 }
 
+// The first element of a tile, which vector instructions wrote, on the scalar unit; later ones may
+// overwrite it.
+template <typename T>
+__aicore__ inline T FirstElement(const LocalTensor<T>& tile) {
+    Order<AscendC::HardEvent::V_S>();
+    const T number = tile.GetValue(0);
+    Order<AscendC::HardEvent::S_V>();
+    return number;
+}
+
 // Bytes of `count` elements.
 template <typename T>
 __aicore__ inline constexpr uint32_t Bytes(uint32_t count) {
