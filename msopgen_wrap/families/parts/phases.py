@@ -9,6 +9,7 @@ is taken of the value in the workspace.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
@@ -303,11 +304,14 @@ class Phases:
         one. The host code of a pass reads a temporary as one shape for all variants.
         """
         count = _elements(node)
-        for variant in self.others:
-            graph = trace(self.spec.whole or self.spec, variant).graph
-            if any(s == site and _elements(n) != count for n, s in sites(graph).items()):
-                return False
-        return True
+        return all(counts.get(site, count) == count for counts in self._counts_elsewhere)
+
+    @functools.cached_property
+    def _counts_elsewhere(self) -> list[dict[Site, int | None]]:
+        """How many elements each value has, per variant but the first."""
+        whole = self.spec.whole or self.spec
+        graphs = [trace(whole, variant).graph for variant in self.others]
+        return [{site: _elements(node) for node, site in sites(graph).items()} for graph in graphs]
 
 
 def _elements(node: Node) -> int | None:
