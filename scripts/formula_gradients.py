@@ -129,28 +129,19 @@ def through_torch(formulas: Sequence[Formula], folder: Path) -> list[Outcome]:
         An outcome per formula; ``wrong`` or ``exception`` for a finding, ``refused`` where the op
         itself has no kernel: its gradient can have one all the same.
     """
-    from msopgen_wrap.diagnostics import OpgenError
-    from msopgen_wrap.families.planner import plan_op
     from msopgen_wrap.package.layout import build_local_vendor
     from msopgen_wrap.project.tree import ProjectOptions, render_project
     from msopgen_wrap.spec.loader import load_specs
 
     (folder / "given").mkdir()
-    refused: dict[Path, Outcome] = {}
-    paths, specs = [], []
-    for number, formula in enumerate(formulas):
-        paths.append(folder / "given" / f"formula{number}.yaml")
-        paths[-1].write_text(formula.spec(f"Formula{number}", "kernel"), encoding="utf-8")
-        found = load_specs(paths[-1:])  # the op and that of its gradient
-        try:
-            for spec in found:
-                plan_op(spec)
-            specs += found
-        except OpgenError as error:
-            first = error.diagnostics[0]
-            refused[paths[-1]] = Outcome("refused", first.code, f"{first.code}: {first.what}")
+    paths = [folder / "given" / f"formula{number}.yaml" for number in range(len(formulas))]
+    for path, formula in zip(paths, formulas, strict=True):
+        path.write_text(formula.spec(path.stem.title(), "kernel"), encoding="utf-8")
+    forward = Examiner(folder / "given")
+    planned = dict(zip(paths, map(forward.plan, formulas), strict=True))
+    specs = load_specs([path for path in paths if planned[path].kind == "planned"])
     if not specs:
-        return list(refused.values())
+        return list(planned.values())
     for file in render_project(specs, ProjectOptions(vendor="formulas")):
         path = folder / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -164,8 +155,8 @@ def through_torch(formulas: Sequence[Formula], folder: Path) -> list[Outcome]:
     }
     outcomes = []
     for path in paths:
-        if path in refused:
-            outcomes.append(refused[path])
+        if planned[path].kind != "planned":
+            outcomes.append(planned[path])
             continue
         command = [sys.executable, str(ROOT / "scripts/formula_autograd.py"), str(path)]
         done = subprocess.run(
