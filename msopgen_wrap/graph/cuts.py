@@ -23,16 +23,29 @@ if TYPE_CHECKING:
 Graph = torch.fx.Graph
 Node = torch.fx.Node
 
+# PyTorch multiplies two matrices by ``mm``, and lists of them by ``bmm`` with views around it that
+# join the batches to one axis and take them apart again: the same values at different ranks.
+_PRODUCTS = ("aten.mm.default", "aten.bmm.default")
+_RESHAPES = ("aten.view.default", "aten._unsafe_view.default", "aten.reshape.default")
+_PRODUCT, _PRODUCT_APART = "product", "view of product"
+
 
 def sites(graph: Graph) -> dict[Node, Site]:
     """Return where every call of a graph stands."""
     counts: dict[str, int] = {}
     found: dict[Node, Site] = {}
     for node in graph.nodes:
-        if node.op == "call_function":
-            call = _call_name(node)
-            found[node] = Site(call, counts.get(call, 0))
-            counts[call] = counts.get(call, 0) + 1
+        if node.op != "call_function":
+            continue
+        call = _call_name(node)
+        product = found.get(node.args[0]) if call in _RESHAPES else None
+        apart = Site(_PRODUCT_APART, product.ordinal) if product else None
+        if product and product.call == _PRODUCT and apart not in found.values():
+            found[node] = apart
+            continue
+        call = _PRODUCT if call in _PRODUCTS else call
+        found[node] = Site(call, counts.get(call, 0))
+        counts[call] = counts.get(call, 0) + 1
     return found
 
 
@@ -121,6 +134,8 @@ def _hint(size: Any) -> int:
 def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:
     assert param.site is not None
     node = by_site.get(param.site)
+    if node is None and param.site.call == _PRODUCT_APART:  # matrices have no batches to take apart
+        node = by_site.get(Site(_PRODUCT, param.site.ordinal))
     if node is None or not _holds(node, param):
         raise OpgenError(
             Diagnostic(

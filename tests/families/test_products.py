@@ -176,6 +176,15 @@ PASSES = {
         Case("torch.softmax(x @ y, -1)", (2, 2), "[x[0], y[1]]", PLAIN[:3]),
         [("contract", "mm1"), ("row", "z")],
     ),
+    "matrices or lists of them": (
+        Case(
+            "torch.softmax(x @ y + x.mean(-1, keepdim=True), -1)",
+            ([2, 5], [2, 5]),
+            "[*x[:-1], y[-1]]",
+            [((3, 20, 33), (3, 33, 50)), ((20, 33), (33, 50)), ((2, 3, 7, 30), (2, 3, 30, 9))],
+        ),
+        [("contract", "bmm1"), ("row", "z")],
+    ),
     "two products": (
         Case("x @ torch.relu(x.mT @ y)", (2, 2), "like y", [((33, 20), (33, 50))]),
         [("contract", "mm1"), ("elementwise", "value1"), ("contract", "z")],
