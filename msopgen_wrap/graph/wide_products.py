@@ -20,6 +20,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from msopgen_wrap.graph.moved_values import moved_from
 from msopgen_wrap.graph.views import VIEWS
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
@@ -36,9 +37,12 @@ _EXACT = (torch.int8, torch.uint8, torch.bool)
 # Where a formula names no dtype, its products have those of the inputs.
 _NAMES_DTYPES = re.compile(r"float|double|half|dtype|type_as|\bto\(")
 _NUMBER = "product"
+_IN_INPUT_DTYPES = "product_in_input_dtypes"
 
 # Dtypes by input -> the graph of the formula in these dtypes.
 TraceIn = Callable[[dict[str, str]], Graph]
+# Product -> what its operands are views of.
+Roots = dict[Node, list[Node]]
 
 
 def number_products(graph: Graph) -> None:
@@ -53,8 +57,16 @@ def is_widening(node: Node) -> bool:
     return node.target is _WIDENING
 
 
+def has_input_dtypes(root: Node) -> bool:
+    """Whether all products multiply a value in the dtypes of the inputs, and none in float32."""
+    return bool(root.meta.get(_IN_INPUT_DTYPES, False))
+
+
 def widen(spec: OpSpec, graph: Graph, inputs: dict[str, str], trace_in: TraceIn) -> None:
     """Let products that the formula makes in float32 read float32 copies of inputs, in place.
+
+    Notes in the meta data of every other operand that is no input that its products are made in
+    the dtypes of the inputs (``has_input_dtypes``).
 
     Args:
         inputs: placeholder of the graph -> input of the spec.
@@ -64,14 +76,15 @@ def widen(spec: OpSpec, graph: Graph, inputs: dict[str, str], trace_in: TraceIn)
     halves = {p.name for p in spec.inputs if any(d in HALVES for d in p.dtypes)}
     given = {n for n in graph.nodes if n.op == "placeholder" and inputs.get(n.name) in halves}
     products = [node for node in graph.nodes if node.target in _PRODUCTS]
-    if not _changes(products, set(products), given):
+    roots = {node: [_root(operand) for operand in node.args[:2]] for node in products}
+    if not given or all(n in given for operands in roots.values() for n in operands):
         return
     named = sorted(inputs.values())
     calls = {
         tuple(spec.param(name).dtypes[combo] for name in named) for combo in range(spec.combos)
     }
     wide: set[Node] = set()
-    for call in sorted(calls):
+    for call in sorted(calls) if _floats(roots, set(products), given) else ():
         floats = {d for d in call if "float" in d}
         mixed = len(floats) > 1 or _NAMES_DTYPES.search(spec.compute.text) is not None
         if not mixed or not floats & {*HALVES}:
@@ -82,7 +95,10 @@ def widen(spec: OpSpec, graph: Graph, inputs: dict[str, str], trace_in: TraceIn)
             wide |= {*products}
             continue
         wide |= _in_float32(products, real)
-    _convert(graph, _changes(products, wide, given))
+    in_float32 = _floats(roots, wide, given)
+    for operand in {n for operands in roots.values() for n in operands} - in_float32 - given:
+        operand.meta[_IN_INPUT_DTYPES] = True
+    _convert(graph, _changes(roots, in_float32, given))
 
 
 def _in_float32(products: Iterable[Node], real: Graph) -> set[Node]:
@@ -104,25 +120,30 @@ def _is_exact(root: Node) -> bool:
     return isinstance(source, Node) and source.meta["val"].dtype in _EXACT
 
 
-def _changes(products: list[Node], wide: set[Node], given: set[Node]) -> list[tuple[Node, int]]:
-    """Return the operands that are to be converted, as products and places.
+def _floats(roots: Roots, wide: set[Node], given: set[Node]) -> set[Node]:
+    """Return the values that lie in the workspace in float32, of those that products read.
 
-    A value lies in the workspace once: where one product needs its float32, all that read it do.
+    A value lies there once: where one product needs its float32, all that read it do. Products of
+    two values without more digits than the inputs have are exact in any case.
 
     Args:
         wide: products in float32.
         given: inputs in half precision.
     """
-    roots = {node: [_root(operand) for operand in node.args[:2]] for node in products}
     floats: set[Node] = set()
     while True:
         known = len(floats)
         for node, operands in roots.items():
-            more = {n for n in operands if n not in given and not _is_exact(n)}
-            if more and (node in wide or more & floats):
-                floats |= more
+            stored = {n for n in operands if n not in given and not _is_exact(n)}
+            computed = {n for n in stored if not (moved_from(n) or {n}) <= given}
+            if (computed and node in wide) or stored & floats:
+                floats |= stored
         if len(floats) == known:
-            break
+            return floats
+
+
+def _changes(roots: Roots, floats: set[Node], given: set[Node]) -> list[tuple[Node, int]]:
+    """Return the inputs that are to be converted, as products and places."""
     return [
         (node, place)
         for node, operands in roots.items()

@@ -21,14 +21,14 @@
 
 namespace opgen {
 
-// T: of queries, keys, values and result.
-template <typename T>
+// T: of queries, keys, values and probabilities. Result: of the result, T or float.
+template <typename T, typename Result = T>
 class AttentionRows {
  public:
     template <typename Tiling>
     __aicore__ inline void Init(GM_ADDR result, GM_ADDR workspace, const Tiling& tiling,
                                 AscendC::TPipe* pipe) {
-        resultGm_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(result));
+        resultGm_.SetGlobalBuffer(reinterpret_cast<__gm__ Result*>(result));
         resultWalk_.Init(tiling.resultWalk);
         workspace_.Init(workspace, tiling);
         scoreWalk_.stride[kOuterDims] = workspace_.scorePitch;
@@ -42,7 +42,7 @@ class AttentionRows {
         scoreRows_ = tiling.scoreRows;
         sumRows_ = tiling.sumRows;
         pipe->InitBuffer(inQueue_, 2, Bytes<float>(tiling.tileLength));
-        pipe->InitBuffer(outQueue_, 2, Bytes<T>(tiling.tileLength));
+        pipe->InitBuffer(outQueue_, 2, Bytes<Widest>(tiling.tileLength));
         pipe->InitBuffer(scratchBuf_, Bytes<float>(tiling.tileLength));
         pipe->InitBuffer(sumBuf_, Bytes<float>(halfRows_ * workspace_.sumPitch));
         pipe->InitBuffer(statisticBuf_, Bytes<float>(kStatistics * halfRows_));
@@ -83,6 +83,7 @@ class AttentionRows {
     // came before, then scratch.
     enum Statistic : uint32_t { kLargestScores = 0, kSums = 2, kFactors = 4, kSpares = 6 };
     static constexpr uint32_t kStatistics = 7;
+    using Widest = std::conditional_t<(sizeof(Result) > sizeof(T)), Result, T>;
     static constexpr uint32_t kPitchUnit = 32;
 
     __aicore__ inline Tile32 Numbers(uint32_t which, uint32_t row) {
@@ -227,7 +228,7 @@ class AttentionRows {
             inQueue_.FreeTensor(added);
             if (step.last) {
                 Divide<kSafe>(sums, box, row, static_cast<uint32_t>(block.number % 2));
-                LocalTensor<T> narrow = outQueue_.AllocTensor<T>();
+                LocalTensor<Result> narrow = outQueue_.AllocTensor<Result>();
                 NarrowCopy(narrow, sums, box.count);
                 VectorBarrier();  // the next block overwrites the sums
                 Store(narrow, InTensor(box, block, block.column));
@@ -255,14 +256,14 @@ class AttentionRows {
         for (uint32_t row = 0; row < count; row += sumRows_) {
             const Tile box =
                 Box(first, row, Least(sumRows_, count - row), block.columns, workspace_.sumPitch);
-            LocalTensor<T> narrow = outQueue_.AllocTensor<T>();
-            AscendC::Duplicate(narrow, static_cast<T>(nothing), box.count);
+            LocalTensor<Result> narrow = outQueue_.AllocTensor<Result>();
+            AscendC::Duplicate(narrow, static_cast<Result>(nothing), box.count);
             Store(narrow, InTensor(box, block, block.column));
         }
     }
-    __aicore__ inline void Store(LocalTensor<T>& narrow, const Tile& placed) {
+    __aicore__ inline void Store(LocalTensor<Result>& narrow, const Tile& placed) {
         outQueue_.EnQue(narrow);
-        narrow = outQueue_.DeQue<T>();
+        narrow = outQueue_.DeQue<Result>();
         StoreBox(resultGm_, narrow, resultWalk_, placed);
         outQueue_.FreeTensor(narrow);
     }
@@ -275,7 +276,7 @@ class AttentionRows {
     AscendC::TQue<AscendC::TPosition::VECIN, 2> inQueue_;
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> outQueue_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> scratchBuf_, sumBuf_, statisticBuf_, blockBuf_;
-    GlobalTensor<T> resultGm_;
+    GlobalTensor<Result> resultGm_;
     uint32_t halfRows_ = 0, scoreRows_ = 1, sumRows_ = 1;
     bool noKeys_ = false, noDepth_ = false;
 };

@@ -82,8 +82,17 @@ def _type(plan: AttentionPlan, body: AttentionBody, tensors: set[str], suffix: s
     spec = plan.spec
     params = [p for p in spec.inputs if p.name in tensors]
     params += spec.outputs if suffix else []
+    if suffix and _is_wide(plan):
+        params.append(spec.param(body.operands[body.attention.query].tensor))
     types = ", ".join(storage_type(p, spec) for p in params)
     return f"{spec.name}_kernel::{body.class_name}{suffix}<{types}>"
+
+
+def _is_wide(plan: AttentionPlan) -> bool:
+    """Whether the result has more digits than the operands in some call."""
+    body = plan.bodies[0]
+    operand = plan.spec.param(body.operands[body.attention.query].tensor)
+    return operand.dtypes != plan.spec.outputs[0].dtypes
 
 
 def _kernel(plan: AttentionPlan, body: AttentionBody) -> dict[str, Any]:
@@ -128,6 +137,7 @@ def _kernel(plan: AttentionPlan, body: AttentionBody) -> dict[str, Any]:
         "bits": any(s.kind in (ADD_WHERE, FILL) for s in own.steps),
         "adds": any(s.kind == ADD for s in own.steps),
         "safe": own.safe,
+        "wide": _is_wide(plan),
     }
 
 

@@ -224,7 +224,7 @@ def literal(number: ScalarExpr) -> bool:
 
 
 def _dtype(spec: OpSpec, reader: AttentionReader, combo: int) -> str:
-    """Return the dtype of queries, keys, values and result.
+    """Return the dtype of queries, keys and values; the result has it, too, or is float32.
 
     Raises:
         OpgenError: OPG420 where floats differ (they go through the workspace), else OPG422.
@@ -232,18 +232,20 @@ def _dtype(spec: OpSpec, reader: AttentionReader, combo: int) -> str:
     own = reader.attention
     names = [reader.operands[n].tensor for n in (own.query, own.key, own.value)]
     dtypes = [spec.param(name).dtypes[combo] for name in names]
-    dtypes.append(spec.outputs[0].dtypes[combo])
+    result = spec.outputs[0].dtypes[combo]
     masks = {spec.param(reader.operands[n].tensor).dtypes[combo] for n in own.masks.values()}
     same = len(set(dtypes)) == 1 and dtypes[0] in FLOAT_RESULTS
-    if same and masks <= {*FLOAT_RESULTS, "bool"}:
+    if same and result in FLOAT_RESULTS[dtypes[0]] and masks <= {*FLOAT_RESULTS, "bool"}:
         return dtypes[0]
+    dtypes.append(result)
     known = {*dtypes} <= set(FLOAT_RESULTS)
     raise OpgenError(
         Diagnostic(
             "OPG420" if known else "OPG422",
             f"{spec.op} is an attention of {', '.join(dict.fromkeys((*dtypes, *masks)))}",
             spec.compute.location if spec.compute else spec.outputs[0].location,
-            "the cube multiplies matrices of one floating dtype; masks are bool or floating",
+            "the cube multiplies matrices of one floating dtype, which the result has, too, if it is "
+            "not float32; masks are bool or floating",
             "give queries, keys, values and result one of float16, bfloat16 and float32",
         )
     )
@@ -271,7 +273,7 @@ def _budget(spec: OpSpec, body: AttentionBody, combo: int, dtype: str) -> Budget
     }
     buffers = [
         Buffer("inQueue", 4, copies=2),
-        Buffer("outQueue", size, copies=2),
+        Buffer("outQueue", max(size, DTYPE_BYTES[spec.outputs[0].dtypes[combo]]), copies=2),
         Buffer("scratch", 4),
         *(Buffer(f"{name}Queue", DTYPE_BYTES[d], copies=2) for name, d in masks.items()),
         Buffer("statistics", 0, fixed=_STATISTICS * 4 * _MOST_ROWS),

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from msopgen_wrap.families.parts.temporaries import temporary_dtype
+from msopgen_wrap.graph.moved_values import moved_from
+from msopgen_wrap.graph.wide_products import has_input_dtypes
 from msopgen_wrap.schedule.anchors import ANCHORS
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, target_name
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -22,8 +24,10 @@ _VIEWS = VIEW_OPS | RESHAPES | IDENTITY
 def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[str, ...] | None:
     """Return the dtype of a temporary per combination.
 
-    It is what the value is computed in, but for an operand of a product of matrices: the cube
-    multiplies matrices of one dtype, so the operand has that of the input it is multiplied by.
+    It is what the value is computed in, with two exceptions. A value that is only moved has the
+    dtype of the inputs it consists of. The cube multiplies matrices of one dtype: an operand of a
+    product has that of the input it is multiplied by, or of the product in the formula where that
+    multiplies two computed values in the dtype of the inputs.
 
     Args:
         inputs: placeholder of the graph -> input of the spec.
@@ -35,9 +39,32 @@ def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[
         for other in user.all_input_nodes:
             name = inputs.get(root(other).name) if other is not operand else None
             param = spec.param(name) if name is not None else None
-            if param is not None and all(d.startswith(("float", "bfloat")) for d in param.dtypes):
+            if param is not None and _are_floats(param):
                 return param.dtypes
-    return (dtype,) * spec.combos
+    whole = root(node)
+    if has_input_dtypes(whole):
+        own = input_dtypes(spec)
+    else:
+        own = set() if _multiplied(node) else _moved_dtypes(spec, whole, inputs)
+    return own.pop() if len(own) == 1 else (dtype,) * spec.combos
+
+
+def input_dtypes(spec: OpSpec) -> set[tuple[str, ...]]:
+    """Return the dtypes of the floating inputs of an op."""
+    return {p.dtypes for p in spec.inputs if p.site is None and _are_floats(p)}
+
+
+def _are_floats(param: TensorParam) -> bool:
+    return all("float" in dtype for dtype in param.dtypes)
+
+
+def _moved_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> set[tuple[str, ...]]:
+    """Return the dtypes of the inputs that a value is moved from; none where it is computed."""
+    names = [inputs.get(source.name) for source in moved_from(node) or ()]
+    params = [spec.param(name) for name in names if name is not None]
+    if len(params) < len(names) or not all(map(_are_floats, params)):
+        return set()
+    return {param.dtypes for param in params}
 
 
 def _multiplied(node: Node) -> list[tuple[Node, Node]]:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.families.parts.attentions import attention_dtypes, attentions
 from msopgen_wrap.families.parts.operand_dtypes import reshaped, root, stored_dtypes
 from msopgen_wrap.families.parts.temporaries import (
     base_name,
@@ -98,6 +99,7 @@ class Phases:
         self.plans: list[OpPlan[Any]] = []
         self.given: dict[str, str] = {}  # inputs of the graph that is being cut
         self.pending: list[Any] = []  # sites of the values that are being planned
+        self.no_attentions: set[Site] = set()  # products that were tried as attentions
 
     def part(self, outputs: Iterable[TensorParam]) -> OpSpec:
         """Return the spec of a pass that reads the inputs and the temporaries made so far."""
@@ -132,12 +134,61 @@ class Phases:
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
         return (
-            self._first_anchor(traced)
+            self._attention(part, traced)
+            or self._first_anchor(traced)
             or self._reduce(traced)
             or self._before_view(traced)
             or self._before_reduction(traced)
             or self._widest(traced)
         )
+
+    def _attention(self, part: OpSpec, traced: TracedGraph) -> bool:
+        """Plan the first attention as a pass, after its operands where these are computed.
+
+        An attention that the part consists of otherwise is left to it.
+        """
+        for found in attentions(traced.graph.nodes):
+            site = found.result.meta["site"]
+            if site in self.no_attentions:
+                continue
+            self.no_attentions.add(site)  # not tried again, whatever comes of it
+            computed = [n for n in dict.fromkeys(found.operands) if not _is_given(n)]
+            dtypes = attention_dtypes(part, found, self.given)
+            operands = self._temporaries(computed)
+            if dtypes is None or operands is None:
+                continue
+            operands = [replace(p, dtypes=dtypes) for p in operands]
+            for values in ([], reshaped(found.result), [found.result]):
+                if self._plan_attention(part, values, operands) is None:
+                    continue
+                if not all(map(self._write, computed, operands)):
+                    break
+                plan = self._plan_attention(part, values) if values else None
+                if plan is not None:
+                    self._add(plan)
+                return plan is not None or not values
+        return False
+
+    def _plan_attention(
+        self, part: OpSpec, values: list[Node], operands: Sequence[TensorParam] = ()
+    ) -> OpPlan[Any] | None:
+        """Return the plan of an attention that reads more operands from the workspace.
+
+        Args:
+            values: of the graph, which it writes to the workspace; none for the outputs of the part.
+        """
+        known = len(self.temporaries)
+        self.temporaries += operands
+        try:
+            outputs = self._temporaries(values) if values else part.outputs
+            plan = self.plan_one(self.part(outputs)) if outputs is not None else None
+        except OpgenError as error:
+            if not curable(error):
+                raise
+            return None
+        finally:
+            del self.temporaries[known:]
+        return plan if plan is not None and plan.family.name == "attention" else None
 
     def _first_anchor(self, traced: TracedGraph) -> bool:
         """Plan the first anchor as a pass, or what it reads where its family cannot compute that.
@@ -210,9 +261,13 @@ class Phases:
         first = next(filter(reduction_kind, traced.graph.nodes), None)
         return first is not None and self._write(first.args[0])
 
-    def _write(self, value: Any) -> bool:
-        """Plan the passes that write a value; False: there are none."""
-        temporary = self._temporaries([value])
+    def _write(self, value: Any, given: TensorParam | None = None) -> bool:
+        """Plan the passes that write a value; False: there are none.
+
+        Args:
+            given: the temporary that it becomes; None for one of the dtypes that suit it.
+        """
+        temporary = self._temporaries([value]) if given is None else [given]
         if temporary is None or value.meta["site"] in self.pending:
             return False
         names = {p.name for p in temporary}

@@ -1,0 +1,98 @@
+"""Find the attentions in a graph: two products, and between them a softmax of the first one.
+
+Cut at its products, an attention would leave its scores in the workspace. So it is tried as one
+pass, whose operands other passes write where they are computed; the family of attentions decides
+whether it is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msopgen_wrap.families.parts.operand_dtypes import input_dtypes, root
+from msopgen_wrap.graph.wide_products import has_input_dtypes
+from msopgen_wrap.schedule.anchors import ANCHORS, anchors
+from msopgen_wrap.schedule.calls import target_name
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.torch_import import torch
+
+Node = torch.fx.Node
+
+_SCALINGS = {"aten.mul.Tensor", "aten.mul.Scalar", "aten.div.Tensor", "aten.div.Scalar"}
+
+
+@dataclass(frozen=True)
+class FoundAttention:
+    """A product of what may be a softmax of another product.
+
+    Attributes:
+        result: the second product.
+        operands: queries, keys and values, without the views and numbers that the pass takes in.
+        products: what the products read of these.
+    """
+
+    result: Node
+    operands: tuple[Node, ...]
+    products: tuple[Node, ...]
+
+
+def attentions(nodes: Iterable[Node]) -> Iterator[FoundAttention]:
+    """Yield what may be attentions, in the order of the graph."""
+    for result in anchors(nodes, "contract"):
+        weights, values = result.args[:2]
+        scores = _scores(weights)
+        if scores is not None and isinstance(values, Node):
+            read = (*scores.args[:2], values)
+            yield FoundAttention(result, tuple(map(_unscaled, read)), tuple(map(root, read)))
+
+
+def attention_dtypes(
+    spec: OpSpec, attention: FoundAttention, inputs: Mapping[str, str]
+) -> tuple[str, ...] | None:
+    """Return the dtypes that all operands of an attention have, None where they differ.
+
+    Args:
+        inputs: placeholder of the graph -> input of the spec.
+    """
+    found: set[tuple[str, ...]] = set()
+    for operand, read in zip(attention.operands, attention.products, strict=True):
+        if operand.op == "placeholder":
+            found.add(spec.param(inputs[operand.name]).dtypes)
+        elif has_input_dtypes(read):
+            found |= input_dtypes(spec)
+        else:
+            found.add(("float32",) * spec.combos)
+    return found.pop() if len(found) == 1 else None
+
+
+def _scores(weights: Any) -> Node | None:
+    """Return the one product that exponentials are made of; None where it is not one."""
+    found: set[Node] = set()
+    exponential = False
+    pending, seen = [weights], {weights}
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Node) or node.op != "call_function":
+            continue
+        if target_name(node) in ANCHORS:
+            found.add(node)
+            continue
+        exponential |= target_name(node) == "aten.exp.default"
+        pending += [above for above in node.all_input_nodes if above not in seen]
+        seen.update(node.all_input_nodes)
+    only = found.pop() if exponential and len(found) == 1 else None
+    return only if only is not None and ANCHORS[target_name(only)] == "contract" else None
+
+
+def _unscaled(operand: Any) -> Node:
+    """Return what an operand is a view or a multiple of."""
+    node = root(operand)
+    while target_name(node) in _SCALINGS:
+        factor = node.args[1]
+        if isinstance(factor, Node) and isinstance(factor.meta.get("val"), torch.Tensor):
+            break
+        source: Any = node.args[0]
+        node = root(source)
+    return node
