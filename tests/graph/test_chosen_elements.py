@@ -148,6 +148,17 @@ def test_a_histogram_between_given_edges(density: bool, weighted: bool) -> None:
     assert torch.equal(found[1], wanted.bin_edges)
 
 
+@pytest.mark.parametrize("shape", [(6,), (4, 6)])
+@pytest.mark.parametrize("integers", [False, True])
+def test_correlations(shape: tuple[int, ...], integers: bool) -> None:
+    torch.manual_seed(0)
+    x = torch.randint(-9, 9, shape) if integers else torch.randn(shape)
+    if x.dim() > 1:
+        x[1] = 3  # a row that does not vary gives NaN
+    found = counting_functions()[torch.corrcoef](x)
+    torch.testing.assert_close(found, torch.corrcoef(x), equal_nan=True)
+
+
 SHAPES = {"rows": ((1, 3), (5, 3)), "columns": ((2, 3, 1), (1, 3, 4))}
 
 
