@@ -159,6 +159,36 @@ def test_correlations(shape: tuple[int, ...], integers: bool) -> None:
     torch.testing.assert_close(found, torch.corrcoef(x), equal_nan=True)
 
 
+MASKS: dict[str, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
+    # axis of the mask, its shape, shape of the values
+    "rows": (0, (3,), (4, 5)),
+    "a row for all": (0, (3,), (1, 1, 5)),
+    "a number": (1, (4, 5), ()),
+    "elements": (0, (3, 4, 5), (1,)),
+    "behind an axis": (1, (4,), (3, 1, 5)),
+    "behind axes": (2, (5,), (3, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", MASKS)
+def test_values_where_a_mask_says_so(name: str, accumulate: bool) -> None:
+    torch.manual_seed(0)
+    axis, shape, sizes = MASKS[name]
+    x, mask, values = torch.randn(3, 4, 5), torch.rand(shape) < 0.5, torch.randn(sizes)
+    indices = [None] * axis + [mask]
+    found = TABLE[aten.index_put.default](x, indices, values, accumulate)
+    assert torch.equal(found, aten.index_put(x, indices, values, accumulate))
+
+
+def test_values_of_each_place_of_a_mask_stay_an_index() -> None:
+    x, mask = torch.zeros(3, 4), torch.tensor([True, False, True])
+    assert TABLE[aten.index_put.default](x, [mask], torch.ones(2, 4)) is NotImplemented
+    assert TABLE[aten.index_put.default](x, [mask, mask], torch.ones(())) is NotImplemented
+    with pytest.raises(RuntimeError, match="other sizes"):
+        TABLE[aten.index_put.default](x, [mask[:1]], torch.ones(()))
+
+
 SHAPES = {"rows": ((1, 3), (5, 3)), "columns": ((2, 3, 1), (1, 3, 4))}
 
 
