@@ -237,6 +237,15 @@ def _scatter_reduce(
     return _shares(total, _aten.scatter_add(found, dim, index, torch.ones_like(source)))
 
 
+def _scatter_with(x: Any, dim: int, index: Any, source: Any, *, reduce: str) -> Any:
+    """Scatter values, or one number, that join with what is there."""
+    if not isinstance(source, torch.Tensor):
+        source = torch.full_like(index, source, dtype=x.dtype)
+    if reduce == "add":
+        return _aten.scatter_add(x, dim, index, source)
+    return _aten.scatter_reduce(x, dim, index, source, "prod")
+
+
 def _index_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
@@ -339,6 +348,8 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.multi_margin_loss.default: _multi_margin_loss,
         _aten.embedding_dense_backward.default: _embedding_backward,
         _aten.scatter_reduce.two: _scatter_reduce,
+        _aten.scatter.reduce: _scatter_with,
+        _aten.scatter.value_reduce: _scatter_with,
         _aten.index_reduce.default: _index_reduce,
         _aten.unfold.default: _unfold,
         _aten.index_put.default: _index_put,

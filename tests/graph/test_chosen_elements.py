@@ -189,6 +189,17 @@ def test_values_of_each_place_of_a_mask_stay_an_index() -> None:
         TABLE[aten.index_put.default](x, [mask[:1]], torch.ones(()))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32])
+@pytest.mark.parametrize("reduce", ["add", "multiply"])
+def test_a_scatter_that_joins_values(reduce: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x, values = (torch.randint(-4, 5, (6, 5)).to(dtype) for _ in range(2))
+    index = torch.randint(0, 5, (4, 5))
+    for source, call in ((values, aten.scatter.reduce), (3, aten.scatter.value_reduce)):
+        found = TABLE[call](x, 1, index, source, reduce=reduce)
+        assert torch.equal(found, call(x, 1, index, source, reduce=reduce))
+
+
 SHAPES = {"rows": ((1, 3), (5, 3)), "columns": ((2, 3, 1), (1, 3, 4))}
 
 
