@@ -200,6 +200,12 @@ def test_a_scatter_that_joins_values(reduce: str, dtype: torch.dtype) -> None:
         assert torch.equal(found, call(x, 1, index, source, reduce=reduce))
 
 
+def test_nothing_is_rolled() -> None:
+    for shape, shifts, dims in (((0, 3), [2, 1], [0, 1]), ((0,), [0], []), ((2, 0), [1], [-1])):
+        x = torch.zeros(shape)
+        assert TABLE[aten.roll.default](x, shifts, dims).shape == shape
+
+
 SHAPES = {"rows": ((1, 3), (5, 3)), "columns": ((2, 3, 1), (1, 3, 4))}
 
 
