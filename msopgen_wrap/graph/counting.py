@@ -153,12 +153,14 @@ def _weighted_cov(x: Any, correction: Any, counts: Any, shares: Any) -> Any:
 def _corrcoef(input: Any) -> Any:
     if input.dim() > 2:
         return NotImplemented
-    covariance = _cov(input)
-    if not covariance.dim():
+    if input.dim() < 2:
+        covariance = _cov(input)
         return covariance / covariance
-    deviation = torch.sqrt(torch.diagonal(covariance))
-    found = covariance / deviation.unsqueeze(-1) / deviation
-    return torch.clamp(found, -1, 1)
+    # rows of length 1 before the product: no pass reads the diagonal of its own result
+    x = input if input.is_floating_point() else input.to(torch.float32)
+    centred = x - x.mean(1, keepdim=True)
+    unit = centred / torch.sqrt((centred * centred).sum(1, keepdim=True))
+    return torch.clamp(torch.matmul(unit, unit.t()), -1, 1)
 
 
 def _bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:

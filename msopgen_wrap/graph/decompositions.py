@@ -160,14 +160,23 @@ def _native_batch_norm(
 
 
 def _repeat(x: Any, repeats: Any) -> Any:
-    # PyTorch's own views the expanded tensor, which a symbolic size does not allow.
+    # PyTorch's own views the expanded tensor, which a symbolic size does not allow. An axis of one
+    # element is expanded as it is; any other that is repeated gets an axis before it.
     while x.dim() < len(repeats):
         x = x.unsqueeze(0)
     sizes = list(x.shape)
-    for axis in range(len(sizes)):
-        x = x.unsqueeze(2 * axis)
-    x = x.expand([n for pair in zip(repeats, sizes, strict=True) for n in pair])
-    x = x.clone(memory_format=torch.contiguous_format)
+    apart = []
+    for count, size in zip(repeats, sizes, strict=True):
+        if statically_known_true(size == 1):
+            apart.append(count)
+            continue
+        if not statically_known_true(count == 1):
+            x = x.unsqueeze(len(apart))
+            apart.append(count)
+        apart.append(size)
+    x = x.expand(apart).clone(memory_format=torch.contiguous_format)
+    if len(apart) == len(sizes):
+        return x
     return x.view([count * size for count, size in zip(repeats, sizes, strict=True)])
 
 

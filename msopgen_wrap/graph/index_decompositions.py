@@ -237,6 +237,15 @@ def _scatter_reduce(
     return _shares(total, _aten.scatter_add(found, dim, index, torch.ones_like(source)))
 
 
+def _scatter_with(x: Any, dim: int, index: Any, source: Any, *, reduce: str) -> Any:
+    """Scatter values, or one number, that join with what is there."""
+    if not isinstance(source, torch.Tensor):
+        source = torch.full_like(index, source, dtype=x.dtype)
+    if reduce == "add":
+        return _aten.scatter_add(x, dim, index, source)
+    return _aten.scatter_reduce(x, dim, index, source, "prod")
+
+
 def _index_reduce(
     x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Any:
@@ -257,6 +266,31 @@ def _index_reduce(
 def _put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
     flat = [x.reshape(-1), index.reshape(-1), source.reshape(-1)]
     return _aten.index_put(flat[0], [flat[1]], flat[2], accumulate).reshape(x.shape)
+
+
+def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """Write one element, row or number wherever a mask says so: a choice, no index.
+
+    How many places a mask has only the data say, so values that differ from place to place stay
+    an ``index_put``.
+    """
+    given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
+    if len(given) != 1 or given[0][1].dtype is not torch.bool:
+        return NotImplemented
+    axis, mask = given[0]
+    for size, known in zip(mask.shape, x.shape[axis:], strict=False):
+        torch._check(size == known, lambda: "a mask in brackets has other sizes than the tensor")
+    rest = x.dim() - axis - mask.dim()  # axes behind those of the mask
+    chosen = values.dim() - rest - 1  # the axis of the places
+    if chosen >= 0:
+        if not statically_known_true(values.shape[chosen] == 1):
+            return NotImplemented
+        values = values.squeeze(chosen)
+        for _ in range(mask.dim()):
+            values = values.unsqueeze(chosen)
+    for _ in range(rest):
+        mask = mask.unsqueeze(-1)
+    return torch.where(mask, x + values if accumulate else values, x)
 
 
 def _take(x: Any, index: Any) -> Any:
@@ -314,8 +348,11 @@ def index_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.multi_margin_loss.default: _multi_margin_loss,
         _aten.embedding_dense_backward.default: _embedding_backward,
         _aten.scatter_reduce.two: _scatter_reduce,
+        _aten.scatter.reduce: _scatter_with,
+        _aten.scatter.value_reduce: _scatter_with,
         _aten.index_reduce.default: _index_reduce,
         _aten.unfold.default: _unfold,
+        _aten.index_put.default: _index_put,
         _aten.put.default: _put,
         _aten.take.default: _take,
     }

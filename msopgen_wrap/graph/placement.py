@@ -158,6 +158,8 @@ def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
     for shift, dim in zip(shifts, dims, strict=True):
         dim %= x.dim()
         size = x.shape[dim]
+        if type(size) is int and size == 0:
+            continue  # nothing turns, and no shift has a remainder
         if type(shift) is int:
             start = (size - shift) % size
             x = join([_part(x, dim, start, size), _part(x, dim, 0, start)], dim)

@@ -7,7 +7,8 @@
 here instead.
 
 *Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only. A list of a few
-numbers (``x[[0, 2]]``) would become a tensor of indices; its elements are taken one by one.
+numbers (``x[[0, 2]]``), or several (``x[[0, 2], [1, 1]]``), would become tensors of indices; the
+elements are taken one by one.
 
 *Mutations.* PyTorch's own composite operators write temporaries in place (``rms_norm``:
 ``mean(...).add_(eps)``) and tracing records that. Where the written tensor is a temporary of the
@@ -172,32 +173,44 @@ def _at_numbers(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
 
 
 def _lists_numbers(index: tuple[Any, ...]) -> bool:
-    """Whether an index is a list of a few numbers, and whole axes or slices besides."""
+    """Whether an index has lists of a few numbers, and whole axes or slices besides."""
     lists = [i for i in index if isinstance(i, list)]
-    if len(lists) != 1 or not 0 < len(lists[0]) <= _MOST_LISTED:
+    lengths = {len(numbers) for numbers in lists} - {1}
+    if not lists or len(lengths) > 1 or not all(0 < n <= _MOST_LISTED for n in lengths):
         return False
     others = all(i is None or i is Ellipsis or isinstance(i, (slice, list)) for i in index)
-    return others and all(type(n) is int for n in lists[0])
+    return others and all(type(n) is int for numbers in lists for n in numbers)
 
 
 def _listed(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:
-    """Return ``x[index]`` as the elements that the list in it names, one behind the other.
+    """Return ``x[index]`` as the elements that the lists in it name, one behind the other.
 
     The indices are known: no tensor of them is read.
     """
     result = x[tuple(slice(None) if isinstance(i, list) else i for i in index)]
-    place = next(p for p, i in enumerate(index) if isinstance(i, list))
-    behind = index[place + 1 :]
-    axis = place
-    if Ellipsis in [i for i in index[:place] if not isinstance(i, (slice, list))]:
-        axis = result.dim() - 1 - len(behind)
-    size = result.shape[axis]
+    places = [p for p, i in enumerate(index) if isinstance(i, list)]
+    count = max(len(index[p]) for p in places)
+    axes = []
+    for place in places:
+        ellipsis = any(i is Ellipsis for i in index[:place])
+        axes.append(result.dim() - (len(index) - place) if ellipsis else place)
+    sizes = [result.shape[axis] for axis in axes]
     pieces = []
-    for number in index[place]:
-        torch._check(-size <= number, lambda: "an index in brackets is out of bounds")
-        torch._check(number < size, lambda: "an index in brackets is out of bounds")
-        pieces.append(result.narrow(axis, number if number >= 0 else size + number, 1))
-    return join(pieces, axis)
+    for at in range(count):
+        piece = result
+        for place, axis, size in reversed(list(zip(places, axes, sizes, strict=True))):
+            numbers = index[place]
+            number = numbers[at if len(numbers) > 1 else 0]
+            torch._check(-size <= number, lambda: "an index in brackets is out of bounds")
+            torch._check(number < size, lambda: "an index in brackets is out of bounds")
+            first = number if number >= 0 else size + number
+            # one axis stays for all lists
+            piece = piece.narrow(axis, first, 1) if axis == axes[0] else piece.select(axis, first)
+        pieces.append(piece)
+    joined = join(pieces, axes[0])
+    # with axes between them, what lists choose comes first
+    adjacent = places[-1] - places[0] == len(places) - 1
+    return joined if adjacent else joined.movedim(axes[0], 0)
 
 
 def _selected(x: torch.Tensor, index: tuple[Any, ...]) -> torch.Tensor:

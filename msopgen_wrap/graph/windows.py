@@ -253,6 +253,12 @@ def _each(value: Any, axes: int) -> list[Any]:
     return listed * axes if len(listed) == 1 else listed
 
 
+def _steps(stride: Any, size: list[Any], axes: int) -> list[Any]:
+    """Return how far windows are apart, per axis; no stride, or an empty one, is their size."""
+    none = stride is None or (isinstance(stride, (list, tuple)) and not stride)
+    return size if none else _each(stride, axes)
+
+
 def _check(x: Any, axes: int, size: list[Any], step: list[Any], before: list[Any]) -> None:
     """Refuse what PyTorch refuses, as far as it is known here; TilingFunc checks the rest."""
     if x.dim() not in (axes + 1, axes + 2):
@@ -279,7 +285,7 @@ def _max(axes: int, positions: bool) -> Callable[..., Any]:
         return_indices: bool = False,
     ) -> Any:
         size = _each(kernel_size, axes)
-        step = size if stride is None or stride == [] else _each(stride, axes)
+        step = _steps(stride, size, axes)
         before, apart = _each(padding, axes), _each(dilation, axes)
         _check(x, axes, size, step, before)
         if positions or return_indices:
@@ -300,7 +306,7 @@ def _average(axes: int) -> Callable[..., Any]:
         divisor_override: Any = None,
     ) -> Any:
         size = _each(kernel_size, axes)
-        step = size if stride is None or stride == [] else _each(stride, axes)
+        step = _steps(stride, size, axes)
         before = _each(padding, axes)
         _check(x, axes, size, step, before)
         if type(divisor_override) is int and divisor_override == 0:

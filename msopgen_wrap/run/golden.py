@@ -19,6 +19,7 @@ from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_s
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
 from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
+from msopgen_wrap.run.unset_polynomials import set_polynomials
 from msopgen_wrap.run.unspecified_integers import (
     beyond,
     converted_floats,
@@ -74,7 +75,8 @@ class KeepDouble(Provenance):
     in any order, so that positions could not be compared. ``topk`` is the beginning of such a sort:
     work behind its positions then gives one result. The mode of a row with NaN is that of its
     numbers, as for kernels: PyTorch's depends on where the NaN is. An attention has no part of the
-    values that a causal mask hides. Slopes keep their digits (``exact_slopes``).
+    values that a causal mask hides. A polynomial of NaN is NaN. Slopes keep their digits
+    (``exact_slopes``).
 
     Args:
         saturating: whether floats that an integer cannot hold become those of a kernel.
@@ -116,6 +118,7 @@ class KeepDouble(Provenance):
         name = func.overloadpacket.__name__
         self._slopes.note(func, args, result)
         self._hidden_keys.note(name, args, result)
+        set_polynomials(name, args, result)
         floats = converted_floats(name, args, result)
         if floats is not None and bool((open_ := beyond(floats, result.dtype)).any()):
             self.unspecified = True

@@ -206,11 +206,13 @@ class Lowerer(WordReader):
 
     def _check_spans(self) -> None:
         missing = self.spans()
+        derived = any(p.site is not None for p in self.spec.outputs)
         for node, span in self.expanded.items():
-            # a reshape that is not moved to an input is of an output: it is written in the space
+            # a reshape that is not moved to an input is of an output: it is written in the space;
+            # the shape of a temporary follows from the spans, behind copies too
             moved = [
                 u
-                for u in node.users
+                for u in (_users(node) if derived else node.users)
                 if target_name(u) in VIEW_OPS | RESHAPES
                 and not isinstance(self.values.get(u), Reshaped)
             ]
@@ -341,6 +343,14 @@ def wrap_small(low: Lowerer, value: Operand, dtype: str) -> Operand:
     up = low.emit("ShiftLeft", I32, value, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
     down = "ShiftRightLogical" if dtype == "uint8" else "ShiftRight"
     return low.emit(down, I32, up, Scalar(Const(bits), I32), note=f"wrap to {dtype}")
+
+
+def _users(node: Node) -> list[Node]:
+    """Return what reads a value, through plain copies of it."""
+    found = []
+    for user in node.users:
+        found += _users(user) if target_name(user) in IDENTITY else [user]
+    return found
 
 
 def _counted(low: Lowerer, node: Node, start: Any, step: Any) -> View:

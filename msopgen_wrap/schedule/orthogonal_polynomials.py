@@ -34,8 +34,8 @@ FAMILIES = {
 # All elements of a tile take as many steps as the largest degree has.
 MAX_DEGREE = 4096
 DEGREES = (
-    f"gives NaN for degrees of a tensor beyond {MAX_DEGREE}, and for NaN as argument, where "
-    "PyTorch's gives 0 or 1 for some; rounds each step, one for each degree, to float32"
+    f"gives NaN for degrees of a tensor beyond {MAX_DEGREE}, and for NaN as argument from degree 2 "
+    "on, where PyTorch's is what memory held; rounds each step, one for each degree, to float32"
 )
 
 

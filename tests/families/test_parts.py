@@ -14,7 +14,7 @@ from harness import BuiltOp, check, make_spec
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.schedule.report import as_dict, as_text
-from msopgen_wrap.spec.loader import gradient_spec, load_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec, parse_spec
 from msopgen_wrap.spec.model import Attr, OpSpec
 
 
@@ -222,6 +222,35 @@ def test_a_number_that_is_repeated_in_a_pass_of_its_own(tmp_path):
         outputs["grad_x"].double(), golden["grad_x"].double(), rtol=1e-4, atol=1e-4
     )
     assert [f for f in result.findings if f["severity"] == "error"] == []
+
+
+def product_spec(sum_: str):
+    """Return an op that writes a sum to the workspace and multiplies it by a matrix."""
+    result = parse_spec(
+        "op: RepeatedRow\ninputs:\n"
+        '  x: {dtype: float32, shape: "[5, 2, 3]"}\n'
+        '  b: {dtype: float32, shape: "[1, 1, 3]"}\n'
+        '  w: {dtype: float32, shape: "[3, 4]"}\n'
+        'outputs:\n  y: {dtype: float32, shape: "[5, 2, 4]"}\nbackward: none\n'
+        f"compute: y = torch.matmul(x + {sum_}, w)\n",
+        "case.yaml",
+    )
+    assert result.spec is not None
+    return result.spec
+
+
+def test_a_repeated_axis_of_one_element_adds_no_axes_to_a_temporary():
+    """Its shape had six axes, and TilingFunc refused the call."""
+    first = plan_op(product_spec("b.repeat(1, 2, 1)")).parts[0]
+    assert [len(span.sizes) for _, span in first.spans()] in ([], [3])
+
+
+def test_a_temporary_is_not_derived_from_axes_that_a_view_drops():
+    """The copy between the expand and the view hid the view."""
+    repeated = "b.unsqueeze(2).expand(1, 1, 2, 3).clone().view(1, 2, 3)"
+    with pytest.raises(OpgenError) as caught:
+        plan_op(product_spec(repeated))
+    assert [d.code for d in caught.value.diagnostics] == ["OPG370"]
 
 
 REFUSED = {

@@ -86,6 +86,12 @@ CASES = {
     "one of the batches": Case(
         "x[1] @ y", (3, 2), "[x[1], y[1]]", [((3, 20, 33), (33, 40)), ((2, 0, 3), (3, 4))]
     ),
+    "a piece of a split": Case(
+        "F.linear(x, y.chunk(2, 0)[0])",
+        (2, 2),
+        "[x[0], (y[0] + 1) // 2]",
+        [((20, 33), (51, 33)), ((7, 16), (8, 16)), ((1, 5), (1, 5))],
+    ),
     "inner": Case("torch.inner(x, y)", (3, 2), "[x[0], x[1], y[0]]", [((2, 7, 33), (40, 33))]),
 }
 DEFAULT = ("transposed right",)

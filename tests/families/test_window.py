@@ -57,6 +57,7 @@ CASES = {
         "4",
         [(2, 3, 17, 20), (2, 3, 8, 8)],
     ),
+    "an empty stride": Case("z = F.avg_pool2d(x, (2, 2), (), (0,))", HALVED, "4", [(2, 3, 17, 20)]),
     "a divisor": Case("z = F.avg_pool2d(x, 2, divisor_override=3)", HALVED, "4", [(2, 3, 17, 20)]),
     "positions": Case(
         "z, p = F.max_pool2d(x, 3, 2, 1, return_indices=True)",

@@ -148,6 +148,64 @@ def test_a_histogram_between_given_edges(density: bool, weighted: bool) -> None:
     assert torch.equal(found[1], wanted.bin_edges)
 
 
+@pytest.mark.parametrize("shape", [(6,), (4, 6)])
+@pytest.mark.parametrize("integers", [False, True])
+def test_correlations(shape: tuple[int, ...], integers: bool) -> None:
+    torch.manual_seed(0)
+    x = torch.randint(-9, 9, shape) if integers else torch.randn(shape)
+    if x.dim() > 1:
+        x[1] = 3  # a row that does not vary gives NaN
+    found = counting_functions()[torch.corrcoef](x)
+    torch.testing.assert_close(found, torch.corrcoef(x), equal_nan=True)
+
+
+MASKS: dict[str, tuple[int, tuple[int, ...], tuple[int, ...]]] = {
+    # axis of the mask, its shape, shape of the values
+    "rows": (0, (3,), (4, 5)),
+    "a row for all": (0, (3,), (1, 1, 5)),
+    "a number": (1, (4, 5), ()),
+    "elements": (0, (3, 4, 5), (1,)),
+    "behind an axis": (1, (4,), (3, 1, 5)),
+    "behind axes": (2, (5,), (3, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("name", MASKS)
+def test_values_where_a_mask_says_so(name: str, accumulate: bool) -> None:
+    torch.manual_seed(0)
+    axis, shape, sizes = MASKS[name]
+    x, mask, values = torch.randn(3, 4, 5), torch.rand(shape) < 0.5, torch.randn(sizes)
+    indices = [None] * axis + [mask]
+    found = TABLE[aten.index_put.default](x, indices, values, accumulate)
+    assert torch.equal(found, aten.index_put(x, indices, values, accumulate))
+
+
+def test_values_of_each_place_of_a_mask_stay_an_index() -> None:
+    x, mask = torch.zeros(3, 4), torch.tensor([True, False, True])
+    assert TABLE[aten.index_put.default](x, [mask], torch.ones(2, 4)) is NotImplemented
+    assert TABLE[aten.index_put.default](x, [mask, mask], torch.ones(())) is NotImplemented
+    with pytest.raises(RuntimeError, match="other sizes"):
+        TABLE[aten.index_put.default](x, [mask[:1]], torch.ones(()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int32])
+@pytest.mark.parametrize("reduce", ["add", "multiply"])
+def test_a_scatter_that_joins_values(reduce: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    x, values = (torch.randint(-4, 5, (6, 5)).to(dtype) for _ in range(2))
+    index = torch.randint(0, 5, (4, 5))
+    for source, call in ((values, aten.scatter.reduce), (3, aten.scatter.value_reduce)):
+        found = TABLE[call](x, 1, index, source, reduce=reduce)
+        assert torch.equal(found, call(x, 1, index, source, reduce=reduce))
+
+
+def test_nothing_is_rolled() -> None:
+    for shape, shifts, dims in (((0, 3), [2, 1], [0, 1]), ((0,), [0], []), ((2, 0), [1], [-1])):
+        x = torch.zeros(shape)
+        assert TABLE[aten.roll.default](x, shifts, dims).shape == shape
+
+
 SHAPES = {"rows": ((1, 3), (5, 3)), "columns": ((2, 3, 1), (1, 3, 4))}
 
 

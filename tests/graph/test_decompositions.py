@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -122,3 +123,11 @@ def test_a_relu_of_random_slopes_has_the_mean_slope_outside_of_training():
     torch.testing.assert_close(relu(x, x), F.rrelu(x), equal_nan=True)
     torch.testing.assert_close(relu(x, x, 0.5, 1.0), F.rrelu(x, 0.5, 1.0), equal_nan=True)
     assert relu(x, x, 0.5, 1.0, True) is NotImplemented
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (1, 3), (1, 1), ()])
+@pytest.mark.parametrize("repeats", [(2, 3), (1, 2), (1, 1), (2, 1, 3), (0, 2)])
+def test_a_tensor_is_repeated(shape: tuple[int, ...], repeats: tuple[int, ...]) -> None:
+    x = torch.arange(math.prod(shape)).reshape(shape)
+    found = decompositions()[torch.ops.aten.repeat.default](x, list(repeats))
+    assert torch.equal(found, x.repeat(repeats))

@@ -1,4 +1,4 @@
-"""Indices without axes: they are data, and no number of the trace."""
+"""Indices without axes, which are data and no numbers of the trace, and lists of numbers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
@@ -36,6 +37,41 @@ def test_an_index_of_data_is_that_of_pytorch(name: str) -> None:
     with SymbolicIndices():
         found = x[INDICES[name]]
     assert torch.equal(found, x[INDICES[name]])
+
+
+LISTS: dict[str, Any] = {
+    "a list": [2, 0, 2],
+    "on the last axis": (..., [0, -1]),
+    "two": ([0, 2], [1, -4]),
+    "two behind all": (..., [3, 0], [1, 2]),
+    "one that repeats": (slice(None), [1], [4, 0, 2]),
+    "two apart": ([0, 1], slice(1, 3), [2, 2]),
+    "two beside a new axis": ([0, 1], None, [2, 3]),
+    "three": ([0, 1], [2, 3], [4, -1]),
+    "single ones": ([1], slice(None), [3]),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_of_numbers_are_read_one_by_one(name: str) -> None:
+    x = torch.arange(60).reshape(3, 4, 5)
+    with SymbolicIndices(), NoIndexTensors():
+        found = x[LISTS[name]]
+    assert torch.equal(found, x[LISTS[name]])
+
+
+def test_lists_of_different_lengths_are_left_to_pytorch() -> None:
+    with pytest.raises(IndexError, match="broadcast"), SymbolicIndices():
+        torch.zeros(3, 4)[[0, 1], [0, 1, 2]]
+
+
+class NoIndexTensors(TorchDispatchMode):
+    """Refuses gathers by tensors of indices."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run a call that is no gather."""
+        assert func is not torch.ops.aten.index.Tensor
+        return func(*args, **(kwargs or {}))
 
 
 def spec_of(compute: str, folder: Path) -> OpSpec:

@@ -143,7 +143,8 @@ class ProductLowerer(Lowerer):
         if isinstance(value, View) and target == "aten.expand.default" and _spreads(node):
             raise self.more(node)
         is_number = not isinstance(node.meta.get("val"), torch.Tensor)
-        if target in VIEW_OPS | RESHAPES or is_number:
+        is_piece = isinstance(value, list) and target == "operator.getitem"
+        if target in VIEW_OPS | RESHAPES or is_number or is_piece:
             return self._call(node)
         raise self.more(node)
 
