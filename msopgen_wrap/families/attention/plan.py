@@ -244,8 +244,8 @@ def _dtype(spec: OpSpec, reader: AttentionReader, combo: int) -> str:
             "OPG420" if known else "OPG422",
             f"{spec.op} is an attention of {', '.join(dict.fromkeys((*dtypes, *masks)))}",
             spec.compute.location if spec.compute else spec.outputs[0].location,
-            "the cube multiplies matrices of one floating dtype, which the result has, too, if it is "
-            "not float32; masks are bool or floating",
+            "the cube multiplies matrices of one floating dtype; the result has it, too, or is "
+            "float32; masks are bool or floating",
             "give queries, keys, values and result one of float16, bfloat16 and float32",
         )
     )

@@ -175,7 +175,7 @@ class Phases:
         """Return the plan of an attention that reads more operands from the workspace.
 
         Args:
-            values: of the graph, which it writes to the workspace; none for the outputs of the part.
+            values: of the graph, written to the workspace; none for the outputs of the part.
         """
         known = len(self.temporaries)
         self.temporaries += operands
