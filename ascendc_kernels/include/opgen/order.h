@@ -153,6 +153,7 @@ class RowOrder {
                                      uint32_t plane) {
         VectorBarrier();  // the results of the last tile have been read
         CopyWords(Plane(plane), words, tiles.rows * tiles.pitch);
+        VectorBarrier();  // the next load may clear the gaps between its rows
     }
     __aicore__ inline void SortPlanes(const OrderTiles& tiles) {
         SetPair();

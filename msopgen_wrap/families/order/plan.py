@@ -188,8 +188,8 @@ def _no_keys(spec: OpSpec, location: Any, what: str) -> Diagnostic:
         "OPG332",
         f"{spec.op} {what}",
         location,
-        "elements are sorted as floats or by digits of integers: those of float16, bfloat16, float32, "
-        "int8, uint8, int16, int32 and int64, and keep their type",
+        "elements are sorted as floats or by digits of integers: those of float16, bfloat16, "
+        "float32, int8, uint8, int16, int32 and int64, and keep their type",
         "leave the dtype out, or write the kernel with `kernel:`",
     )
 
