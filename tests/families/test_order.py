@@ -85,6 +85,15 @@ def test_formulas_are_made_in_passes(name, tmp_path):
     assert [part.family.name for part in plan.parts] == CASES[name].passes
 
 
+def test_integers_keep_their_type_between_passes(tmp_path):
+    """A pass that sorts keeps it, and int32 does not hold what is made of int64."""
+    plan = plan_op(spec_of(CASES["the median taken off"], tmp_path, "[int32, int64, int8]"))
+    assert [p.dtypes for p in plan.parts[0].spec.outputs] == [("int32", "int64", "int8")]
+    plan = plan_op(spec_of(CASES["read by index"], tmp_path, "int64"))
+    stored = {p.name: p.dtypes for part in plan.parts[:2] for p in part.spec.outputs}
+    assert stored == {"position1": ("int32",), "value1": ("int64",)}
+
+
 @pytest.mark.parametrize("name", default_part(["sort", "kthvalue", "median"], ["kthvalue"]))
 def test_gradients_sort_and_scatter(name, tmp_path):
     computes = {
@@ -295,6 +304,27 @@ def test_work_around_a_choice(tmp_path):
         outputs, golden, result = op.run({"x": x}, {"k": k}, mode="check")
         torch.testing.assert_close(outputs["v"], golden["v"].float(), rtol=1e-5, atol=1e-6)
         assert result.findings == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["of a transposed tensor", "the median taken off", "read by index"]
+)
+def test_work_around_a_sort_keeps_all_bits(name, tmp_path):
+    """A copy, words and moves of int64 beside a sort, which temporaries of int32 would cut."""
+    case = CASES[name]
+    op = BuiltOp(spec_of(case, tmp_path, "int64"), tmp_path)
+    attrs = {"k": 30} if case.attrs else {}
+    # no two elements alike, as PyTorch leaves open where its `argsort` puts these
+    x = elements((60, 70), torch.int64, "any")
+    outputs, _, result = op.run({"x": x}, attrs, mode="check", auto_sync=False)
+    wanted = {
+        "of a transposed tensor": lambda: torch.topk(x, 30, 1).values,
+        "the median taken off": lambda: x - torch.median(x, -1, keepdim=True).values,
+        "read by index": lambda: x.abs().gather(-1, torch.argsort(x, -1)),
+    }
+    assert torch.equal(outputs["v"], wanted[name]())
+    assert result.findings == []
 
 
 @pytest.mark.slow
