@@ -32,8 +32,8 @@ def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[
     """
     dtype = temporary_dtype(node)
     source = inputs.get(_sorted(node))
-    if source is not None:
-        dtypes = spec.param(source).dtypes
+    dtypes = spec.param(source).dtypes if source is not None else ()
+    if not _FLOATS.issuperset(dtypes):
         return tuple("float32" if d in _FLOATS else d for d in dtypes)
     if dtype != "float32":
         return None if dtype is None else (dtype,) * spec.combos
