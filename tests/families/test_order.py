@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,9 @@ from harness import BuiltOp
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.families.order.plan import DIGITS
 from msopgen_wrap.graph.scalars import AttrRef
+from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.chosen_places import ChosenPlaces
 from msopgen_wrap.schedule.soc import soc_limits
 from msopgen_wrap.spec.loader import gradient_spec, load_spec
@@ -82,6 +85,15 @@ def test_formulas_are_made_in_passes(name, tmp_path):
     assert [part.family.name for part in plan.parts] == CASES[name].passes
 
 
+def test_integers_keep_their_type_between_passes(tmp_path):
+    """A pass that sorts keeps it, and int32 does not hold what is made of int64."""
+    plan = plan_op(spec_of(CASES["the median taken off"], tmp_path, "[int32, int64, int8]"))
+    assert [p.dtypes for p in plan.parts[0].spec.outputs] == [("int32", "int64", "int8")]
+    plan = plan_op(spec_of(CASES["read by index"], tmp_path, "int64"))
+    stored = {p.name: p.dtypes for part in plan.parts[:2] for p in part.spec.outputs}
+    assert stored == {"position1": ("int32",), "value1": ("int64",)}
+
+
 @pytest.mark.parametrize("name", default_part(["sort", "kthvalue", "median"], ["kthvalue"]))
 def test_gradients_sort_and_scatter(name, tmp_path):
     computes = {
@@ -96,7 +108,7 @@ def test_gradients_sort_and_scatter(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "dtype", default_part(["float16", "float32", "int8", "int32"], ["float16", "int8"])
+    "dtype", default_part(["float16", "float32", "int8", "int32", "int64"], ["float16", "int64"])
 )
 def test_buffers_fit_on_every_soc(dtype, tmp_path):
     spec = spec_of(CASES["a sort"], tmp_path, dtype)
@@ -109,10 +121,17 @@ def test_buffers_fit_on_every_soc(dtype, tmp_path):
                 assert budget.used(tile) <= soc_limits(soc).ub
 
 
-def test_wide_integers_are_refused(tmp_path):
+def test_what_has_no_keys_is_refused(tmp_path):
     with pytest.raises(OpgenError) as caught:
-        plan_op(spec_of(CASES["a sort"], tmp_path, "int64"))
+        plan_op(spec_of(CASES["a sort"], tmp_path, "bool"))
     assert [d.code for d in caught.value.diagnostics] == ["OPG332"]
+
+
+def test_integers_have_the_digits_of_the_block():
+    """The plan counts UB, the block sorts: both have to know how many digits an integer has."""
+    text = (data_dir("ascendc_kernels") / "include/opgen/order_digits.h").read_text("utf-8")
+    found = re.findall(r"kDigitsOf<(\w+)_t> = (\d+);", text)
+    assert {dtype: int(digits) for dtype, digits in found} == DIGITS
 
 
 def test_values_may_leave_in_another_float(tmp_path):
@@ -159,8 +178,13 @@ def elements(shape: tuple[int, ...], dtype: torch.dtype, kind: str) -> torch.Ten
     generator = torch.Generator().manual_seed(0)
     if not dtype.is_floating_point:
         info = torch.iinfo(dtype)
-        ends = (info.min, info.max) if kind == "any" else (0, 5)
-        return torch.randint(*ends, shape, generator=generator, dtype=torch.int64).to(dtype)
+        if kind == "any":
+            ends = (info.min, info.max)
+            return torch.randint(*ends, shape, generator=generator, dtype=torch.int64).to(dtype)
+        if dtype in (torch.int8, torch.uint8):
+            return torch.randint(0, 5, shape, generator=generator).to(dtype)
+        picks = torch.tensor(ends_of_digits(info.bits))
+        return picks[torch.randint(0, len(picks), shape, generator=generator)].to(dtype)
     if kind == "any":
         return torch.randn(shape, generator=generator).to(dtype)
     picks = torch.tensor(SPECIAL)[torch.randint(0, len(SPECIAL), shape, generator=generator)]
@@ -169,12 +193,25 @@ def elements(shape: tuple[int, ...], dtype: torch.dtype, kind: str) -> torch.Ten
     return picks.to(dtype)
 
 
+def ends_of_digits(bits: int) -> list[int]:
+    """Return the integers at which a digit of 16 bits, or the sign, changes."""
+    ends = [1 << place for place in range(15, bits - 1, 16)] + [1 << (bits - 1)]
+    near = {end + step for end in [0, *ends] for step in (-1, 0, 1)}
+    near |= {-number for number in near}
+    least, most = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+    return sorted(number for number in near if least <= number <= most)
+
+
 def equal(got: torch.Tensor, want: torch.Tensor) -> bool:
+    if not want.is_floating_point():
+        return torch.equal(got, want)
     return torch.equal(got.double().nan_to_num(7e300), want.double().nan_to_num(7e300))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32, torch.int8], ids=str)
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.bfloat16, torch.int64, torch.int32, torch.int8], ids=str
+)
 def test_sorts_are_those_of_torch(dtype, tmp_path):
     name = str(dtype).removeprefix("torch.")
     op = BuiltOp(spec_of(CASES["a sort"], tmp_path, name), tmp_path)
@@ -212,13 +249,46 @@ CHOSEN: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32], ids=str)
+def test_several_rounds_of_merges_by_digits(dtype, tmp_path):
+    name = str(dtype).removeprefix("torch.")
+    op = BuiltOp(spec_of(CASES["a sort"], tmp_path, name), tmp_path)
+    for descending in (False, True):
+        x = elements((2, 30001), dtype, "special")
+        attrs = {"dim": -1, "descending": descending}
+        outputs, _, result = op.run({"x": x}, attrs, mode="check", auto_sync=False)
+        values, places = torch.sort(x, descending=descending, stable=True)
+        assert equal(outputs["v"], values)
+        assert torch.equal(outputs["i"], places)
+        assert result.findings == []
+
+
+def test_integers_of_64_bits_differ_in_any_digit(tmp_path):
+    """The largest of rows in UB, and of columns, which go by way of the workspace."""
+    attrs = "attrs:\n  dim: {type: int, default: -1, min: -1, max: 0}\n"
+    shape = '"[40, *x[1:]] if dim == 0 else [*x[:-1], 40]"'
+    outputs = f"  v: {{dtype: x, shape: {shape}}}\n  i: {{dtype: int64, shape: {shape}}}"
+    case = Case("v, i = torch.topk(x, 40, dim)", outputs, [], attrs)
+    op = BuiltOp(spec_of(case, tmp_path, "int64"), tmp_path)
+    x = elements((70, 90), torch.int64, "special")
+    for dim in (-1, 0):
+        outputs, _, result = op.run({"x": x}, {"dim": dim}, mode="check", auto_sync=False)
+        assert torch.equal(outputs["v"], torch.topk(x, 40, dim).values)
+        places = torch.sort(x, dim=dim, descending=True, stable=True).indices.narrow(dim, 0, 40)
+        assert torch.equal(outputs["i"], places)
+        assert result.findings == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64], ids=str)
 @pytest.mark.parametrize("name", CHOSEN)
-def test_single_elements_of_the_order(name, tmp_path):
+def test_single_elements_of_the_order(name, dtype, tmp_path):
     compute, reference = CHOSEN[name]
-    op = BuiltOp(spec_of(Case(compute, ROW, []), tmp_path), tmp_path)
+    spec = spec_of(Case(compute, ROW, []), tmp_path, str(dtype).removeprefix("torch."))
+    op = BuiltOp(spec, tmp_path)
     for shape in ((5, 70), (3, 33), (130, 9), (2, 12001)):
         for kind in ("any", "special"):
-            x = elements(shape, torch.float32, kind)
+            x = elements(shape, dtype, kind)
             outputs, _, result = op.run({"x": x}, mode="check", auto_sync=False)
             values, places = reference(x)
             assert equal(outputs["v"], values)
@@ -234,6 +304,27 @@ def test_work_around_a_choice(tmp_path):
         outputs, golden, result = op.run({"x": x}, {"k": k}, mode="check")
         torch.testing.assert_close(outputs["v"], golden["v"].float(), rtol=1e-5, atol=1e-6)
         assert result.findings == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["of a transposed tensor", "the median taken off", "read by index"]
+)
+def test_work_around_a_sort_keeps_all_bits(name, tmp_path):
+    """A copy, words and moves of int64 beside a sort, which temporaries of int32 would cut."""
+    case = CASES[name]
+    op = BuiltOp(spec_of(case, tmp_path, "int64"), tmp_path)
+    attrs = {"k": 30} if case.attrs else {}
+    # no two elements alike, as PyTorch leaves open where its `argsort` puts these
+    x = elements((60, 70), torch.int64, "any")
+    outputs, _, result = op.run({"x": x}, attrs, mode="check", auto_sync=False)
+    wanted = {
+        "of a transposed tensor": lambda: torch.topk(x, 30, 1).values,
+        "the median taken off": lambda: x - torch.median(x, -1, keepdim=True).values,
+        "read by index": lambda: x.abs().gather(-1, torch.argsort(x, -1)),
+    }
+    assert torch.equal(outputs["v"], wanted[name]())
+    assert result.findings == []
 
 
 @pytest.mark.slow

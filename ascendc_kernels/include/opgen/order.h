@@ -1,15 +1,15 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Rows in order, a tile of rows at a time. The sort instructions compare floats: half, bfloat16 and
-// integers of up to 16 bits are keys as floats, int32 is sorted by its lower 16 bits and then by
-// its upper ones, which keeps the order of the lower where the upper are equal. NaN is no key: it
-// is sorted as the infinity that it follows, marked by its position, and moved behind (before,
-// where the largest come first) all other elements.
+// integers of up to 16 bits are keys as floats, int32 and int64 are sorted by digits of 16 bits
+// (opgen/order_digits.h). NaN is no key: it is sorted as the infinity that it follows, marked by
+// its position, and moved behind (before, where the largest come first) all other elements.
 #ifndef OPGEN_ORDER_H
 #define OPGEN_ORDER_H
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/order_digits.h"
 #include "opgen/order_records.h"
 #include "opgen/tile.h"
 
@@ -104,11 +104,11 @@ __aicore__ inline void StoreOrderTile(const GlobalTensor<T>& gm, const LocalTens
 template <typename T, bool kDescending, OrderPick kPick>
 class RowOrder {
  public:
-    // What elements are worked on as: keys, or all 32 bits of an integer.
-    static constexpr bool kWide = Same<T, int32_t>::value;
+    // Digits that elements are sorted by, 0 where they are keys as floats.
+    static constexpr uint32_t kDigits = kDigitsOf<T>;
+    static constexpr uint32_t kPlanes = kPlanesOf<kDigits>;
     static constexpr bool kNans =
         Same<T, float>::value || Same<T, half>::value || Same<T, bfloat16_t>::value;
-    using Value = typename Choose<kWide, int32_t, float>::Type;
     // A marked position is that much smaller.
     static constexpr int32_t kMark = 1 << 30;
 
@@ -118,8 +118,8 @@ class RowOrder {
         first_ = tiling.first;
         pipe->InitBuffer(recordsBuf_, 2 * kRecordWords * Bytes<float>(tileLength_));
         pipe->InitBuffer(positionsBuf_, Bytes<int32_t>(tileLength_));
-        if constexpr (kWide) {
-            pipe->InitBuffer(elementsBuf_, Bytes<int32_t>(tileLength_));
+        if constexpr (kDigits > 0) {
+            pipe->InitBuffer(elementsBuf_, kPlanes * Bytes<int32_t>(tileLength_));
         }
         if constexpr (kNans) {
             pipe->InitBuffer(masksBuf_, tileLength_ / 4);
@@ -138,28 +138,43 @@ class RowOrder {
     __aicore__ inline void Sort(const OrderTiles& tiles, const LocalTensor<T>& elements) {
         VectorBarrier();  // the results of the last tile have been read
         SetPair();
-        if constexpr (kWide) {
-            SortWide(tiles, elements);
+        if constexpr (kDigits > 0) {
+            for (uint32_t plane = 0; plane < kPlanes; ++plane) {
+                TakePlane(Plane(plane), elements, plane, tiles.rows * tiles.pitch);
+            }
+            SortDigits(tiles);
         } else {
             SortKeys(tiles, elements);
         }
+        Stage(tiles);
+    }
+    // The same where words of elements lie in planes: bring each of them here, then sort them.
+    __aicore__ inline void HoldPlane(const OrderTiles& tiles, const LocalTensor<int32_t>& words,
+                                     uint32_t plane) {
+        VectorBarrier();  // the results of the last tile have been read
+        CopyWords(Plane(plane), words, tiles.rows * tiles.pitch);
+        VectorBarrier();  // the next load may clear the gaps between its rows
+    }
+    __aicore__ inline void SortPlanes(const OrderTiles& tiles) {
+        SetPair();
+        SortDigits(tiles);
         Stage(tiles);
     }
     // Sort a part of a row that begins at an element `base` of it, and keep records; returns how
     // many elements are NaN: their positions are marked.
     __aicore__ inline uint32_t SortRun(const OrderTiles& run, const LocalTensor<T>& elements,
                                        uint32_t base) {
-        static_assert(!kWide, "records have one key of 32 bits");
+        static_assert(kDigits == 0, "records have one key of 32 bits");
         base_ = base;
         SetPair();
         SortKeys(run, elements);
         return nans_;
     }
-    // Sort a part of a row by one half of its elements, of which the lower one is unsigned; their
-    // positions lie behind the room for keys in Pair().free.
-    __aicore__ inline void SortHalf(const OrderTiles& run, const LocalTensor<int32_t>& elements,
-                                    bool lower) {
-        HalfKeys(pair_.free, elements, lower, run);
+    // Sort a part of a row by one digit of its elements, whose words are given; their positions lie
+    // behind the room for keys in Pair().free.
+    __aicore__ inline void SortByDigit(const OrderTiles& run, const LocalTensor<int32_t>& words,
+                                       const Digit& digit) {
+        RowKeys(pair_.free, words, digit, run);
         SortRows(pair_, pair_.free, pair_.free[tileLength_].template ReinterpretCast<uint32_t>(), 1,
                  run.pitch);
     }
@@ -203,9 +218,18 @@ class RowOrder {
     // The results, in rows `resultPitch` apart, as T or as the floats that keys are, and as
     // positions of any integer type.
     template <typename TOut>
-    __aicore__ inline void Values(const LocalTensor<TOut>& dst, uint32_t count) {
-        if constexpr (kWide || Same<TOut, float>::value) {
-            CopyWords(dst, Staged(0).template ReinterpretCast<TOut>(), count);
+    __aicore__ inline void Values(const LocalTensor<TOut>& dst, const OrderTiles& tiles) {
+        const uint32_t count = tiles.rows * tiles.resultPitch;
+        if constexpr (kPlanes > 1) {
+            const LocalTensor<int32_t> low = pair_.free.template ReinterpretCast<int32_t>();
+            const LocalTensor<int32_t> high = low[tileLength_];
+            PlaneValues(low, 0, tiles);
+            PlaneValues(high, 1, tiles);
+            JoinWords(dst, low, high, Staged(0).template ReinterpretCast<int32_t>(), count);
+        } else if constexpr (kDigits > 0) {
+            PlaneValues(dst, 0, tiles);
+        } else if constexpr (Same<TOut, float>::value) {
+            CopyWords(dst, Staged(0), count);
         } else if constexpr (kNans) {
             Narrow(dst, Staged(0), count);
         } else {
@@ -215,9 +239,23 @@ class RowOrder {
             Narrow(dst, whole, pair_.free[tileLength_].template ReinterpretCast<half>(), count);
         }
     }
+    // The words of results that lie in a plane.
+    __aicore__ inline void PlaneValues(const LocalTensor<int32_t>& dst, uint32_t plane,
+                                       const OrderTiles& tiles) {
+        const LocalTensor<uint32_t> offsets = Staged(0).template ReinterpretCast<uint32_t>();
+        AscendC::ShiftLeft(offsets, Staged(1).template ReinterpretCast<uint32_t>(), 2u,
+                           static_cast<int32_t>(tiles.rows * tiles.resultPitch));
+        VectorBarrier();
+        for (uint32_t row = 0; row < tiles.rows; ++row) {
+            const uint32_t at = row * tiles.resultPitch;
+            AscendC::Gather(dst[at], Plane(plane)[row * tiles.pitch], offsets[at], 0, tiles.count);
+        }
+        VectorBarrier();
+    }
     template <typename Index>
-    __aicore__ inline void Positions(const LocalTensor<Index>& dst, uint32_t count) {
-        NarrowCopy(dst, Staged(1).template ReinterpretCast<int32_t>(), count);
+    __aicore__ inline void Positions(const LocalTensor<Index>& dst, const OrderTiles& tiles) {
+        NarrowCopy(dst, Staged(1).template ReinterpretCast<int32_t>(),
+                   tiles.rows * tiles.resultPitch);
     }
 
  private:
@@ -228,6 +266,9 @@ class RowOrder {
         pair_.free = recordsBuf_.template GetWithOffset<float>(kRecordWords * tileLength_, 0);
         pair_.records = recordsBuf_.template GetWithOffset<float>(
             kRecordWords * tileLength_, kRecordWords * Bytes<float>(tileLength_));
+    }
+    __aicore__ inline LocalTensor<int32_t> Plane(uint32_t number) {
+        return elementsBuf_.template Get<int32_t>()[number * tileLength_];
     }
     __aicore__ inline LocalTensor<float> Staged(uint32_t part) {
         return pair_.records[part * tileLength_];
@@ -323,53 +364,39 @@ class RowOrder {
         AscendC::Add(marked, marked, AllPositions(), all);
         positions = marked;
     }
-    // By the lower 16 bits, then by the upper ones.
-    __aicore__ inline void SortWide(const OrderTiles& tiles, const LocalTensor<T>& loaded) {
+    // By one digit after the other, each in the order that the one before has given.
+    __aicore__ inline void SortDigits(const OrderTiles& tiles) {
         const uint32_t all = tiles.rows * tiles.pitch;
-        const LocalTensor<int32_t> elements = elementsBuf_.template Get<int32_t>();
-        const LocalTensor<float> keys = pair_.free;
-        CopyWords(elements, loaded, all);
         VectorBarrier();
-        HalfKeys(keys, elements, true, tiles);
-        SortRows(pair_, keys, AllPositions().template ReinterpretCast<uint32_t>(), tiles.rows,
+        RowKeys(pair_.free, Plane(0), Digit{0, kDigits}, tiles);
+        SortRows(pair_, pair_.free, AllPositions().template ReinterpretCast<uint32_t>(), tiles.rows,
                  tiles.pitch);
-        // the upper bits, in the order of the lower ones
-        const LocalTensor<float> sorted = pair_.free;
-        const LocalTensor<uint32_t> order =
-            pair_.free[tileLength_].template ReinterpretCast<uint32_t>();
-        TakeWords(order, pair_.records, all, true);
-        VectorBarrier();
-        const LocalTensor<float> upper = pair_.records;
-        HalfKeys(upper, elements, false, tiles);
-        GatherRows(sorted, upper, order, pair_.records[tileLength_], tiles);
-        SortRows(pair_, sorted, order, tiles.rows, tiles.pitch);
-    }
-    // The lower or the upper 16 bits of elements as keys.
-    __aicore__ inline void HalfKeys(const LocalTensor<float>& keys,
-                                    const LocalTensor<int32_t>& elements, bool lower,
-                                    const OrderTiles& tiles) {
-        const uint32_t all = tiles.rows * tiles.pitch;
-        const LocalTensor<int32_t> whole = keys.template ReinterpretCast<int32_t>();
-        if (lower) {
-            const LocalTensor<uint32_t> bits = keys.template ReinterpretCast<uint32_t>();
-            AscendC::ShiftLeft(bits, elements.template ReinterpretCast<uint32_t>(), 16u,
-                               static_cast<int32_t>(all));
+        for (uint32_t number = 1; number < kDigits; ++number) {
+            const Digit digit{number, kDigits};
+            const LocalTensor<float> sorted = pair_.free;
+            const LocalTensor<uint32_t> order =
+                pair_.free[tileLength_].template ReinterpretCast<uint32_t>();
+            TakeWords(order, pair_.records, all, true);
             VectorBarrier();
-            AscendC::ShiftRight(bits, bits, 16u, static_cast<int32_t>(all));
-        } else {
-            AscendC::ShiftRight(whole, elements, 16, static_cast<int32_t>(all));
+            const LocalTensor<float> keys = pair_.records;
+            RowKeys(keys, Plane(digit.Plane()), digit, tiles);
+            GatherRows(sorted, keys, order, pair_.records[tileLength_], tiles);
+            SortRows(pair_, sorted, order, tiles.rows, tiles.pitch);
         }
-        VectorBarrier();
-        AscendC::Cast(keys, whole, RoundMode::CAST_RINT, all);
-        VectorBarrier();
+    }
+    // A digit of the elements of rows as keys.
+    __aicore__ inline void RowKeys(const LocalTensor<float>& keys,
+                                   const LocalTensor<int32_t>& words, const Digit& digit,
+                                   const OrderTiles& tiles) {
+        const uint32_t all = tiles.rows * tiles.pitch;
+        DigitKeys(keys, words, digit, all);
         AscendC::Muls(keys, keys, kSign, all);
         VectorBarrier();
         FillBehindRows(keys, -kInf, tiles.rows, tiles.length, tiles.pitch);
         VectorBarrier();
     }
     // Elements of rows by their positions.
-    template <typename W>
-    __aicore__ inline void GatherRows(const LocalTensor<W>& dst, const LocalTensor<W>& src,
+    __aicore__ inline void GatherRows(const LocalTensor<float>& dst, const LocalTensor<float>& src,
                                       const LocalTensor<uint32_t>& positions,
                                       const LocalTensor<float>& scratch, const OrderTiles& tiles) {
         const uint32_t all = tiles.rows * tiles.pitch;
@@ -385,10 +412,11 @@ class RowOrder {
 
     // ---- results -------------------------------------------------------------------------------
 
-    // Bring the results to both halves of pair_.records: values, and positions.
+    // Bring the results to both halves of pair_.records: values, and positions. Digits are no
+    // values: Values brings these by their positions.
     __aicore__ inline void Stage(const OrderTiles& tiles) {
         const bool narrow = tiles.resultPitch < tiles.pitch;
-        const bool whole = kPick != OrderPick::kFirst || marked_ || kWide || !narrow;
+        const bool whole = kPick != OrderPick::kFirst || marked_ || !narrow;
         const uint32_t rows = whole ? 1 : tiles.rows;
         const uint32_t count = whole ? tiles.rows * tiles.pitch : tiles.resultPitch;
         const LocalTensor<float> values = pair_.free;
@@ -396,17 +424,13 @@ class RowOrder {
             pair_.free[tileLength_].template ReinterpretCast<int32_t>();
         for (uint32_t row = 0; row < rows; ++row) {
             const LocalTensor<float> from = pair_.records[row * tiles.pitch * kRecordWords];
-            if constexpr (!kWide) {
+            if constexpr (kDigits == 0) {
                 TakeWords(values[row * count], from, count, false);
             }
             TakeWords(positions[row * count], from, count, true);
         }
         VectorBarrier();
-        if constexpr (kWide) {
-            GatherRows(values.template ReinterpretCast<int32_t>(),
-                       elementsBuf_.template Get<int32_t>(),
-                       positions.template ReinterpretCast<uint32_t>(), pair_.records, tiles);
-        } else if constexpr (!kDescending) {
+        if constexpr (!kDescending && kDigits == 0) {
             AscendC::Muls(values, values, kSign, rows * count);
             VectorBarrier();
         }
@@ -435,7 +459,7 @@ class RowOrder {
     }
     // Bring the results of a row, from a place on, to pair_.free.
     __aicore__ inline void ChooseResults(uint32_t row, uint32_t place, const OrderTiles& tiles) {
-        for (uint32_t part = 0; part < 2; ++part) {
+        for (uint32_t part = kDigits > 0 ? 1 : 0; part < 2; ++part) {
             const uint32_t half = part * tileLength_;
             AscendC::Gather(pair_.free[half + row * tiles.resultPitch],
                             pair_.records[half + row * tiles.pitch],

@@ -15,7 +15,8 @@
 namespace opgen {
 
 // What long rows have in the workspace: elements; records, twice; NaN of each run; and results, of
-// which a row has `keep`.
+// which a row has `keep`. Elements and values of integers are planes of words, one behind the
+// other.
 struct RunSpace {
     template <typename Tiling>
     __aicore__ inline void Init(GM_ADDR workspace, const Tiling& tiling) {
@@ -32,6 +33,10 @@ struct RunSpace {
         positions.SetGlobalBuffer(
             reinterpret_cast<__gm__ int32_t*>(workspace + tiling.positionsAt));
     }
+
+    // Words of a plane of elements, and of one of values.
+    __aicore__ inline uint64_t ElementWords() const { return rows * length; }
+    __aicore__ inline uint64_t ValueWords() const { return rows * keep; }
 
     uint64_t rows = 0;
     uint64_t runs = 0;  // of a row
@@ -127,7 +132,7 @@ class ScatteredElements {
         AscendC::Muls(offsets, offsets, static_cast<int32_t>(kBlockBytes), kPiece);
         VectorBarrier();
     }
-    // The elements of a row that begins at `row`; the vector unit or a copy has made the positions.
+    // The words of a row that begins at `row`; the vector unit or a copy has made the positions.
     __aicore__ inline void Load(const LocalTensor<float>& dst, uint64_t row,
                                 const LocalTensor<int32_t>& positions, uint32_t count) {
         const LocalTensor<float> blocks = blocksBuf_.template Get<float>();
@@ -157,19 +162,21 @@ class ScatteredElements {
     AscendC::TBuf<AscendC::TPosition::VECCALC> offsetsBuf_;
 };
 
-// Sorts all rows of a workspace: of floats, or of int32 (kWide), by their lower halves and then by
-// their upper ones.
-template <bool kDescending, bool kWide>
+// Sorts all rows of a workspace: of floats, or of integers by so many digits.
+template <bool kDescending, uint32_t kDigits>
 class RunOrder {
  public:
+    // wanted: the first results of a row in order, which are all that is stored.
     template <typename Tiling>
-    __aicore__ inline void Init(const RunSpace& space, const Tiling& tiling, AscendC::TPipe* pipe) {
+    __aicore__ inline void Init(const RunSpace& space, const Tiling& tiling, uint64_t wanted,
+                                AscendC::TPipe* pipe) {
         space_ = space;
+        wanted_ = wanted;
         tileLength_ = tiling.tileLength;
         runs_.Init(tiling, pipe);
         tiles_.Init(tiling);
         pipe->InitBuffer(elementsBuf_, Bytes<float>(tileLength_));
-        if constexpr (kWide) {
+        if constexpr (kDigits > 0) {
             scattered_.Init(space, pipe);
         } else {
             pipe->InitBuffer(nansBuf_, kBlockBytes);
@@ -177,21 +184,24 @@ class RunOrder {
         }
     }
     __aicore__ inline void Run() {
-        if constexpr (kWide) {
-            SortHalves(true);
-            MergeRuns();
-            TakePositions();
-            Wait();
-            SortHalves(false);
-        } else {
+        if constexpr (kDigits == 0) {
             SortRuns();
+            MergeRuns();
         }
-        MergeRuns();
+        for (uint32_t number = 0; number < kDigits; ++number) {
+            if (number > 0) {
+                TakePositions();
+                Wait();
+            }
+            SortByDigit(Digit{number, kDigits});
+            MergeRuns();
+        }
         TakeResults();
     }
 
  private:
     using Rows = RowOrder<float, kDescending, OrderPick::kFirst>;
+    static constexpr uint32_t kPlanes = kPlanesOf<kDigits>;
     static constexpr uint32_t kLanes = kBlockBytes / sizeof(float);
 
     // Merge runs until a row is one list.
@@ -237,10 +247,11 @@ class RunOrder {
             StoreRange(space_.nans[run * kLanes], nans, kLanes);
         }
     }
-    // Sort runs by one half of their elements: in memory by the lower one, then, in the order that
-    // this gave, by the upper one.
-    __aicore__ inline void SortHalves(bool lower) {
+    // Sort runs by one digit of their elements: as they lie in memory by the lowest one, by others
+    // in the order that the one before has given.
+    __aicore__ inline void SortByDigit(const Digit& digit) {
         const LocalTensor<float> loaded = elementsBuf_.template Get<float>();
+        const uint64_t plane = digit.Plane() * space_.ElementWords();
         Share share;
         share.Init(space_.rows * space_.runs);
         for (uint64_t run = share.first; run < share.last; ++run) {
@@ -254,7 +265,7 @@ class RunOrder {
             Order<AscendC::HardEvent::V_MTE2>();
             Order<AscendC::HardEvent::MTE3_MTE2>();
             Order<AscendC::HardEvent::MTE3_V>();
-            if (lower) {
+            if (digit.number == 0) {
                 LoadRun(loaded, row + first, count);
                 Order<AscendC::HardEvent::MTE2_V>();
                 AscendC::CreateVecIndex(positions, static_cast<int32_t>(first), tiles_.pitch);
@@ -266,16 +277,16 @@ class RunOrder {
                 VectorBarrier();
                 Order<AscendC::HardEvent::V_MTE2>();
                 LoadRange(positions, space_.positions[row + first], count);
-                scattered_.Load(loaded, row, positions, count);
+                scattered_.Load(loaded, plane + row, positions, count);
                 Order<AscendC::HardEvent::MTE2_V>();
             }
-            runs_.SortHalf(tiles_, loaded.template ReinterpretCast<int32_t>(), lower);
+            runs_.SortByDigit(tiles_, loaded.template ReinterpretCast<int32_t>(), digit);
             Order<AscendC::HardEvent::V_MTE3>();
             StoreRange(space_.records[(row + first) * kRecordWords], runs_.Pair().records,
                        count * kRecordWords);
         }
     }
-    // The positions of all records, which are in the order of the lower halves.
+    // The positions of all records, which are in the order of a digit.
     __aicore__ inline void TakePositions() {
         Share share;
         share.Init(space_.rows * space_.runs);
@@ -374,21 +385,19 @@ class RunOrder {
             const uint64_t row = i / chunks;
             const uint64_t first = i % chunks * space_.runLength;
             uint32_t nans = 0;
-            if constexpr (!kWide) {
+            if constexpr (kDigits == 0) {
                 nans = rowNans_.Of(row);
             }
             if (nans > 0) {
                 if (first == 0) {
                     TakeRow(row, nans);  // one core, as it counts what it has seen
                 }
-            } else if (first < space_.keep) {
-                const uint64_t left = space_.keep - first;
+            } else if (first < wanted_) {
+                const uint64_t left = wanted_ - first;
                 const uint32_t count =
                     static_cast<uint32_t>(left < space_.runLength ? left : space_.runLength);
                 TakeRecords(row * space_.length + first, count);
-                if constexpr (kWide) {
-                    scattered_.Load(Part(0), row * space_.length, Positions(0), count);
-                }
+                StoreUpperPlanes(row, first, count);
                 StoreResults(Part(0), Positions(0), row, first, count);
             }
         }
@@ -406,24 +415,39 @@ class RunOrder {
         LoadRange(Part(1), space_.records[at * kRecordWords], count * kRecordWords);
         Order<AscendC::HardEvent::MTE2_V>();
         Order<AscendC::HardEvent::MTE3_V>();
-        if constexpr (!kWide) {
+        if constexpr (kDigits == 0) {
             TakeWords(Part(0), Part(1), count, false);
         }
         TakeWords(Positions(0), Part(1), count, true);
         VectorBarrier();
-        if constexpr (!kDescending && !kWide) {
+        if constexpr (!kDescending && kDigits == 0) {
             AscendC::Muls(Part(0), Part(0), -1.0f, count);
             VectorBarrier();
         }
     }
-    // As many of `count` results as a row keeps, from its element `at` on.
+    // Of results that lie in planes, store all of these but the lowest one, which comes to Part(0).
+    __aicore__ inline void StoreUpperPlanes(uint64_t row, uint64_t at, uint32_t count) {
+        if constexpr (kDigits > 0) {
+            for (uint32_t plane = kPlanes; plane-- > 0;) {
+                scattered_.Load(Part(0), plane * space_.ElementWords() + row * space_.length,
+                                Positions(0), count);
+                if (plane > 0) {
+                    Order<AscendC::HardEvent::V_MTE3>();
+                    StoreRange(space_.values[plane * space_.ValueWords() + row * space_.keep + at],
+                               Part(0), count);
+                    Order<AscendC::HardEvent::MTE3_V>();
+                }
+            }
+        }
+    }
+    // As many of `count` results as are wanted, from the element `at` of a row on.
     __aicore__ inline void StoreResults(const LocalTensor<float>& values,
                                         const LocalTensor<int32_t>& positions, uint64_t row,
                                         uint64_t at, uint32_t count) {
-        if (at >= space_.keep || count == 0) {
+        if (at >= wanted_ || count == 0) {
             return;
         }
-        const uint64_t left = space_.keep - at;
+        const uint64_t left = wanted_ - at;
         const uint32_t kept = static_cast<uint32_t>(left < count ? left : count);
         Order<AscendC::HardEvent::V_MTE3>();
         StoreRange(space_.values[row * space_.keep + at], values, kept);
@@ -455,6 +479,7 @@ class RunOrder {
     ScatteredElements scattered_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> elementsBuf_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> nansBuf_;
+    uint64_t wanted_ = 0;
     uint32_t tileLength_ = 0;
 };
 

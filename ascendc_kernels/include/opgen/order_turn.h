@@ -1,12 +1,14 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Rows that do not lie one behind the other, brought to the workspace as rows of elements of 4
-// bytes, and results brought back. What lies along another axis is transposed in UB.
+// bytes, and results brought back. What lies along another axis is transposed in UB. Integers of 64
+// bits are two planes of words there.
 #ifndef OPGEN_ORDER_TURN_H
 #define OPGEN_ORDER_TURN_H
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/order_digits.h"
 #include "opgen/tile.h"
 #include "opgen/transposed_matrix.h"
 
@@ -57,7 +59,8 @@ __aicore__ inline void BoxAt(Walk& walk, Tile& box, uint64_t offset, uint64_t ap
     box.pitch = pitch;
 }
 
-// Writes all elements of a tensor of T to `rows`, which have one behind the other.
+// Writes all elements of a tensor of T to `rows`, which have one behind the other, a plane after
+// the other.
 template <typename T, typename Value>
 class TurnIn {
  public:
@@ -67,13 +70,18 @@ class TurnIn {
         pipe->InitBuffer(rowsQueue_, 2, Bytes<Value>(TurnSpace::kBox));
         pipe->InitBuffer(wideBuf_, Bytes<Value>(TurnSpace::kBox));
         pipe->InitBuffer(bytesBuf_, Bytes<half>(TurnSpace::kBox));
+        const uint64_t words = space.outer * space.length * space.inner;
         Share share;
         share.Init(space.Count());
         for (uint64_t box = share.first; box < share.last; ++box) {
             space.Seek(box);
             Load(gm, space);
-            Turn(space);
-            Store(rows, space);
+            LocalTensor<T> tile = queue_.template DeQue<T>();
+            for (uint32_t plane = 0; plane < kPlanesOf<kDigitsOf<T>>; ++plane) {
+                Turn(tile, plane, space);
+                Store(rows[plane * words], space);
+            }
+            queue_.FreeTensor(tile);
         }
     }
 
@@ -93,9 +101,9 @@ class TurnIn {
         }
         queue_.EnQue(tile);
     }
-    __aicore__ inline void Turn(const TurnSpace& space) {
+    __aicore__ inline void Turn(const LocalTensor<T>& tile, uint32_t plane,
+                                const TurnSpace& space) {
         VectorBarrier();  // the box before may still be read
-        LocalTensor<T> tile = queue_.template DeQue<T>();
         LocalTensor<Value> rows = rowsQueue_.template AllocTensor<Value>();
         const LocalTensor<half> bytes = bytesBuf_.template Get<half>();
         const uint32_t count = space.Turned() ? space.elements * kSide : space.elements;
@@ -104,7 +112,7 @@ class TurnIn {
             if constexpr (Same<T, Value>::value) {
                 wide = tile;
             } else {
-                Widen(wide, tile, bytes, count);
+                WordsOf(wide, tile, plane, bytes, count);
                 VectorBarrier();
             }
             TransposeMatrix(rows, wide, space.elements, kSide, kSide);
@@ -112,10 +120,18 @@ class TurnIn {
             AscendC::Adds(rows.template ReinterpretCast<int32_t>(),
                           tile.template ReinterpretCast<int32_t>(), 0, count);
         } else {
-            Widen(rows, tile, bytes, count);
+            WordsOf(rows, tile, plane, bytes, count);
         }
         rowsQueue_.EnQue(rows);
-        queue_.FreeTensor(tile);
+    }
+    // Elements as keys, or the words of theirs that a plane has.
+    __aicore__ inline void WordsOf(const LocalTensor<Value>& dst, const LocalTensor<T>& src,
+                                   uint32_t plane, const LocalTensor<half>& bytes, uint32_t count) {
+        if constexpr (kDigitsOf<T> > 0) {
+            TakePlane(dst, src, plane, count);
+        } else {
+            Widen(dst, src, bytes, count);
+        }
     }
     __aicore__ inline void Store(const GlobalTensor<Value>& gm, const TurnSpace& space) {
         LocalTensor<Value> rows = rowsQueue_.template DeQue<Value>();
@@ -138,8 +154,9 @@ class TurnIn {
 };
 
 // Writes results that lie in rows, `keep` elements from one row to the next, as T where they
-// belong. Place tells at which element the results of a row begin.
-template <typename T, typename Value>
+// belong, joined from words of two planes where there are two. Place tells at which element the
+// results of a row begin.
+template <typename T, typename Value, uint32_t kPlanes>
 class TurnOut {
  public:
     template <typename Place>
@@ -147,14 +164,25 @@ class TurnOut {
                                TurnSpace space, uint64_t keep, Place& place, AscendC::TPipe* pipe) {
         pipe->InitBuffer(rowsQueue_, 2, Bytes<Value>(TurnSpace::kBox));
         pipe->InitBuffer(queue_, 2, Bytes<T>(TurnSpace::kBox));
-        pipe->InitBuffer(wideBuf_, Bytes<int32_t>(TurnSpace::kBox));
+        // two planes that are joined, and scratch
+        pipe->InitBuffer(wideBuf_, (2 * kPlanes - 1) * Bytes<int32_t>(TurnSpace::kBox));
         pipe->InitBuffer(bytesBuf_, Bytes<half>(TurnSpace::kBox));
+        const uint64_t words = space.outer * space.inner * keep;
         Share share;
         share.Init(space.Count());
         for (uint64_t box = share.first; box < share.last; ++box) {
             space.Seek(box);
-            Load(rows, space, keep, place);
-            Turn(space);
+            if constexpr (kPlanes == 1) {
+                Load(rows, space, keep, place);
+                Turn(space);
+            } else {
+                VectorBarrier();  // the box before may still be read
+                for (uint32_t plane = 0; plane < kPlanes; ++plane) {
+                    Load(rows[plane * words], space, keep, place);
+                    TurnPlane(plane, space);
+                }
+                JoinPlanes(space);
+            }
             Store(gm, space);
         }
     }
@@ -190,6 +218,27 @@ class TurnOut {
         NarrowRows(tile, turned, rows, count);
         queue_.EnQue(tile);
         rowsQueue_.FreeTensor(rows);
+    }
+    // A plane of a box, to its place in wideBuf_.
+    __aicore__ inline void TurnPlane(uint32_t plane, const TurnSpace& space) {
+        LocalTensor<Value> rows = rowsQueue_.template DeQue<Value>();
+        if (space.Turned()) {
+            TransposeMatrix(Plane(plane), rows, space.rows, kSide, kSide);
+        } else {
+            AscendC::Adds(Plane(plane), rows, 0, space.elements);
+        }
+        rowsQueue_.FreeTensor(rows);
+    }
+    __aicore__ inline void JoinPlanes(const TurnSpace& space) {
+        static_assert(kPlanes == 2 && Same<T, int64_t>::value, "words of int64_t");
+        VectorBarrier();
+        LocalTensor<T> tile = queue_.template AllocTensor<T>();
+        JoinWords(tile, Plane(0), Plane(1), Plane(2),
+                  space.Turned() ? space.elements * kSide : space.elements);
+        queue_.EnQue(tile);
+    }
+    __aicore__ inline LocalTensor<int32_t> Plane(uint32_t number) {
+        return wideBuf_.template Get<int32_t>()[number * TurnSpace::kBox];
     }
     // Integers come by way of int32.
     __aicore__ inline void NarrowRows(const LocalTensor<T>& dst, const LocalTensor<Value>& src,

@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Rows in order by way of the workspace: rows along any axis, of any length. All elements come to
-// the workspace as rows of elements of 4 bytes, these are sorted, and results go where they belong.
+// the workspace as rows of elements of 4 bytes, integers of 64 bits as two planes of them, these
+// are sorted, and results go where they belong.
 #ifndef OPGEN_ORDER_WORKSPACE_H
 #define OPGEN_ORDER_WORKSPACE_H
 
@@ -13,13 +14,12 @@
 namespace opgen {
 
 // Sorts rows of a workspace that UB holds, a tile of them at a time.
-template <typename Value, bool kDescending, OrderPick kPick>
+template <typename T, typename Value, bool kDescending, OrderPick kPick>
 class TileOrder {
  public:
     template <typename Tiling>
-    __aicore__ inline void Run(const GlobalTensor<Value>& elements,
-                               const GlobalTensor<Value>& values,
-                               const GlobalTensor<int32_t>& positions, const Tiling& tiling,
+    __aicore__ inline void Run(const RunSpace& space, const GlobalTensor<Value>& elements,
+                               const GlobalTensor<Value>& values, const Tiling& tiling,
                                AscendC::TPipe* pipe) {
         OrderTiles tiles;
         tiles.Init(tiling);
@@ -31,30 +31,49 @@ class TileOrder {
         share.Init(tiles.Count());
         for (uint64_t tile = share.first; tile < share.last; ++tile) {
             tiles.Seek(tile);
-            const uint32_t count = tiles.rows * tiles.resultPitch;
-            LocalTensor<Value> loaded = elementsQueue_.template AllocTensor<Value>();
-            LoadOrderTile(loaded, elements, tiles);
-            elementsQueue_.EnQue(loaded);
-            loaded = elementsQueue_.template DeQue<Value>();
-            order_.Sort(tiles, loaded);
-            elementsQueue_.FreeTensor(loaded);
-            LocalTensor<Value> made = valuesQueue_.template AllocTensor<Value>();
-            order_.Values(made, count);
-            valuesQueue_.EnQue(made);
-            made = valuesQueue_.template DeQue<Value>();
-            StoreOrderTile(values, made, tiles);
-            valuesQueue_.FreeTensor(made);
+            for (uint32_t plane = 0; plane < kPlanes; ++plane) {
+                LocalTensor<Value> loaded = elementsQueue_.template AllocTensor<Value>();
+                LoadOrderTile(loaded, elements[plane * space.ElementWords()], tiles);
+                elementsQueue_.EnQue(loaded);
+                loaded = elementsQueue_.template DeQue<Value>();
+                if constexpr (kDigits > 0) {
+                    order_.HoldPlane(tiles, loaded, plane);
+                } else {
+                    order_.Sort(tiles, loaded);
+                }
+                elementsQueue_.FreeTensor(loaded);
+            }
+            if constexpr (kDigits > 0) {
+                order_.SortPlanes(tiles);
+            }
+            for (uint32_t plane = 0; plane < kPlanes; ++plane) {
+                LocalTensor<Value> made = valuesQueue_.template AllocTensor<Value>();
+                if constexpr (kDigits > 0) {
+                    order_.PlaneValues(made, plane, tiles);
+                } else {
+                    order_.Values(made, tiles);
+                }
+                valuesQueue_.EnQue(made);
+                made = valuesQueue_.template DeQue<Value>();
+                StoreOrderTile(values[plane * space.ValueWords()], made, tiles);
+                valuesQueue_.FreeTensor(made);
+            }
             LocalTensor<int32_t> places = positionsQueue_.template AllocTensor<int32_t>();
-            order_.Positions(places, count);
+            order_.Positions(places, tiles);
             positionsQueue_.EnQue(places);
             places = positionsQueue_.template DeQue<int32_t>();
-            StoreOrderTile(positions, places, tiles);
+            StoreOrderTile(space.positions, places, tiles);
             positionsQueue_.FreeTensor(places);
         }
     }
 
  private:
-    RowOrder<Value, kDescending, kPick> order_;
+    static constexpr uint32_t kDigits = kDigitsOf<T>;
+    static constexpr uint32_t kPlanes = kPlanesOf<kDigits>;
+    // Other elements have become floats.
+    using Sorted = typename Choose<(kDigits > 0), T, float>::Type;
+
+    RowOrder<Sorted, kDescending, kPick> order_;
     AscendC::TQue<AscendC::TPosition::VECIN, 1> elementsQueue_;
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> valuesQueue_;
     AscendC::TQue<AscendC::TPosition::VECOUT, 1> positionsQueue_;
@@ -115,11 +134,11 @@ class WorkspaceOrder {
         in.Run(elements_, gm, turned_, pipe_);
         Wait();
         if (!long_) {
-            TileOrder<Value, kDescending, kPick> tiles;
-            tiles.Run(elements_, values_, space_.positions, tiling, pipe_);
+            TileOrder<T, Value, kDescending, kPick> tiles;
+            tiles.Run(space_, elements_, values_, tiling, pipe_);
         } else {
-            RunOrder<kDescending, kWide> runs;
-            runs.Init(space_, tiling, pipe_);
+            RunOrder<kDescending, kDigits> runs;
+            runs.Init(space_, tiling, kPick == OrderPick::kFirst ? count_ : space_.keep, pipe_);
             runs.Run();
         }
         Wait();
@@ -128,16 +147,18 @@ class WorkspaceOrder {
     // Write the values that were found, or where they were.
     template <typename TOut>
     __aicore__ inline void StoreValues(const GlobalTensor<TOut>& gm) {
-        Store(gm, values_);
+        Store<kPlanes>(gm, values_);
     }
     template <typename TOut>
     __aicore__ inline void StorePositions(const GlobalTensor<TOut>& gm) {
-        Store(gm, space_.positions);
+        Store<1>(gm, space_.positions);
     }
 
  private:
-    static constexpr bool kWide = Same<T, int32_t>::value;
-    using Value = typename Choose<kWide, int32_t, float>::Type;
+    static constexpr uint32_t kDigits = kDigitsOf<T>;
+    static constexpr uint32_t kPlanes = kPlanesOf<kDigits>;
+    // What the workspace has of an element: a key, or the words of an integer.
+    using Value = typename Choose<(kDigits > 0), int32_t, float>::Type;
 
     __aicore__ static inline void SetGm(GlobalTensor<Value>& gm, GM_ADDR at) {
         gm.SetGlobalBuffer(reinterpret_cast<__gm__ Value*>(at));
@@ -148,12 +169,12 @@ class WorkspaceOrder {
         AscendC::SyncAll();
         pipe_->Reset();
     }
-    template <typename TOut, typename From>
+    template <uint32_t kParts, typename TOut, typename From>
     __aicore__ inline void Store(const GlobalTensor<TOut>& gm, const GlobalTensor<From>& rows) {
-        RowPlace<kPick, !kWide> place;
+        RowPlace<kPick, kDigits == 0> place;
         place.Init(space_, long_, first_, pipe_);
-        TurnOut<TOut, From> out;
-        out.Run(gm, rows, turned_, long_ ? space_.keep : count_, place, pipe_);
+        TurnOut<TOut, From, kParts> out;
+        out.Run(gm, rows, turned_, space_.keep, place, pipe_);
         AscendC::PipeBarrier<PIPE_ALL>();
         pipe_->Reset();
     }

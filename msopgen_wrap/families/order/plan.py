@@ -30,9 +30,11 @@ from msopgen_wrap.spec.model import OpSpec
 # workspace, where rows along any axis lie one behind the other.
 MODES = {"rows": 0, "workspace": 1}
 FLOATS = ("float16", "bfloat16", "float32")
-# Dtypes of which float32 holds every value, and those that are sorted by 16 bits at a time.
+# Dtypes of which float32 holds every value, and the digits of 16 bits that others are sorted by, as
+# opgen/order_digits.h has them.
 NARROW = (*FLOATS, "int8", "uint8", "int16")
-WIDE = ("int32",)
+DIGITS = {"int32": 2, "int64": 4}
+_WORD_BYTES = 4
 # Bytes of UB for numbers of NaN of runs, and for elements that are copied one by one, as
 # opgen/order_runs.h has it.
 COUNT_BYTES = 2 * 128 * 32 + 32
@@ -166,7 +168,7 @@ def _check_dtypes(spec: OpSpec, call: OrderCall) -> None:
     """
     source = spec.param(call.tensor)
     for dtype in source.dtypes:
-        if dtype not in (*NARROW, *WIDE):
+        if dtype not in (*NARROW, *DIGITS):
             raise OpgenError(_no_keys(spec, source.location, f"sorts {dtype}"))
     if call.values:
         values = spec.param(call.values)
@@ -186,8 +188,8 @@ def _no_keys(spec: OpSpec, location: Any, what: str) -> Diagnostic:
         "OPG332",
         f"{spec.op} {what}",
         location,
-        "elements are sorted by keys of 32 bits: those of float16, bfloat16, float32, int8, uint8, "
-        "int16 and int32, and keep their type",
+        "elements are sorted as floats or by digits of integers: those of float16, bfloat16, "
+        "float32, int8, uint8, int16, int32 and int64, and keep their type",
         "leave the dtype out, or write the kernel with `kernel:`",
     )
 
@@ -212,22 +214,24 @@ def budget(spec: OpSpec, call: OrderCall, combo: int) -> Budget:
         if name
     }
     loaded = Buffer(f"{call.tensor}Queue", DTYPE_BYTES[given], 2)
-    return _budget(call, loaded, results, given in WIDE, given in FLOATS)
+    return _budget(call, loaded, results, given)
 
 
 def workspace_budget(spec: OpSpec, call: OrderCall, combo: int) -> Budget:
     """Return the UB use of the step that sorts rows of the workspace, the largest of all."""
-    wide = spec.param(call.tensor).dtypes[combo] in WIDE
-    results = {"valuesQueue": 4, "positionsQueue": 4}
-    return _budget(call, Buffer("elementsQueue", 4), results, wide, not wide)
+    given = spec.param(call.tensor).dtypes[combo]
+    results = {"valuesQueue": _WORD_BYTES, "positionsQueue": _WORD_BYTES}
+    # what is no integer of several digits is a float there
+    key = given if given in DIGITS else "float32"
+    return _budget(call, Buffer("elementsQueue", _WORD_BYTES), results, key)
 
 
-def _budget(
-    call: OrderCall, loaded: Buffer, results: dict[str, int], wide: bool, nans: bool
-) -> Budget:
+def _budget(call: OrderCall, loaded: Buffer, results: dict[str, int], dtype: str) -> Budget:
+    """Return the UB use of a call that sorts elements of a dtype."""
     buffers = [loaded, Buffer("records", 16), Buffer("positions", 4)]
+    wide, nans = dtype in DIGITS, dtype in FLOATS
     if wide:
-        buffers.append(Buffer("elements", 4))
+        buffers.append(Buffer("elements", DTYPE_BYTES[dtype]))
     if nans:
         buffers.append(Buffer("masks", 0.25))
     buffers += [Buffer(name, 0, per_number=size) for name, size in results.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.order.plan import WIDE, OrderPlan
+from msopgen_wrap.families.order.plan import DIGITS, OrderPlan
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
@@ -76,7 +76,7 @@ def _budgets(plan: OrderPlan) -> list[dict[str, Any]]:
                     "bytes": _numbers(need),
                     "workspace": _numbers(workspace),
                     "reserved": max(need.fixed, workspace.fixed),
-                    "wide": str(spec.param(plan.call.tensor).dtypes[combo] in WIDE).lower(),
+                    "digits": DIGITS.get(spec.param(plan.call.tensor).dtypes[combo], 0),
                 }
             )
     return rows

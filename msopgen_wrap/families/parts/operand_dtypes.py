@@ -1,4 +1,4 @@
-"""The dtypes of temporaries that a product of matrices reads, and where it writes its own."""
+"""The dtypes of temporaries: those of values, and what products of matrices ask of operands."""
 
 from __future__ import annotations
 
@@ -19,20 +19,26 @@ Node = torch.fx.Node
 CUBE = {"contract", "convolution"}
 
 _VIEWS = VIEW_OPS | RESHAPES | IDENTITY
+_FLOATS = {"float16", "bfloat16", "float32"}
 
 
 def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[str, ...] | None:
     """Return the dtype of a temporary per combination.
 
-    It is what the value is computed in, with two exceptions. A value that is only moved has the
-    dtype of the inputs it consists of. The cube multiplies matrices of one dtype: an operand of a
-    product has that of the input it is multiplied by, or of the product in the formula where that
-    multiplies two computed values in the dtype of the inputs.
+    It is what the value is computed in, with three exceptions. A sort keeps the type of integers, so
+    their values in order have that of the input. A value that is only moved has the dtype of the
+    inputs it consists of. The cube multiplies matrices of one dtype: an operand of a product has
+    that of the input it is multiplied by, or of the product in the formula where that multiplies
+    two computed values in the dtype of the inputs.
 
     Args:
         inputs: placeholder of the graph -> input of the spec.
     """
     dtype = temporary_dtype(node)
+    source = inputs.get(_sorted(node))
+    dtypes = spec.param(source).dtypes if source is not None else ()
+    if not _FLOATS.issuperset(dtypes):
+        return tuple("float32" if d in _FLOATS else d for d in dtypes)
     if dtype != "float32":
         return None if dtype is None else (dtype,) * spec.combos
     for user, operand in _multiplied(node):
@@ -76,6 +82,14 @@ def _multiplied(node: Node) -> list[tuple[Node, Node]]:
         elif user.op == "call_function" and target_name(user) in _VIEWS:
             found += _multiplied(user)
     return found
+
+
+def _sorted(node: Node) -> str:
+    """Return the name of the placeholder whose elements a value has in order, "" for none."""
+    if target_name(node) != "operator.getitem" or node.args[1] != 0:
+        return ""
+    call: Any = node.args[0]
+    return root(call.args[0]).name if ANCHORS.get(target_name(call)) == "order" else ""
 
 
 def root(node: Node) -> Node:

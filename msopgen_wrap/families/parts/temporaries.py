@@ -14,14 +14,44 @@ _NAMES = {"max_dim": "max", "min_dim": "min"}
 
 
 def temporary_dtype(node: Node) -> str | None:
-    """Return the dtype of a temporary: what a kernel computes the value in."""
+    """Return the dtype of a temporary: what a kernel computes the value in.
+
+    Integers of 64 bits that are made of those of an input are kept whole, as nothing may bound
+    them. Others are numbers of int32: positions, and what is counted.
+    """
     value = node.meta.get("val")
     if not isinstance(value, torch.Tensor):
         return None
     dtype = value.dtype
     if dtype.is_floating_point:
         return "float32"
+    if dtype == torch.int64 and _has_elements_of_int64(node):
+        return "int64"
     return "bool" if dtype == torch.bool else "int32"
+
+
+def _has_elements_of_int64(node: Node) -> bool:
+    """Whether integers of 64 bits are made of those of an input by calls that give such integers.
+
+    The second result of a call is where its first one was found.
+    """
+    seen, pending = {node}, [node]
+    while pending:
+        value = pending.pop()
+        if value.op == "placeholder":
+            return True
+        if target_name(value) == "operator.getitem" and value.args[1] != 0:
+            continue
+        sources = value.all_input_nodes
+        if target_name(value) == "operator.getitem":
+            sources = sources[0].all_input_nodes
+        for source in sources:
+            given = source.meta.get("val")
+            wide = isinstance(given, torch.Tensor) and given.dtype == torch.int64
+            if wide and source not in seen:
+                seen.add(source)
+                pending.append(source)
+    return False
 
 
 def base_name(node: Node) -> str:

@@ -88,10 +88,9 @@ class OrderSpace {
     }
     // Choose tiles. chooses: whether results are not the first ones in order; room: bytes of UB. A
     // call whose rows lie one behind the other and fit takes the first budget; others take the
-    // second one, by way of the workspace. wide: whether
-    // elements are sorted by halves.
-    void Choose(const OrderBudget& direct, const OrderBudget& byWorkspace, bool chooses, bool wide,
-                int64_t room, int64_t coresOfChip) {
+    // second one, by way of the workspace. digits: that elements are sorted by, 0: as floats.
+    void Choose(const OrderBudget& direct, const OrderBudget& byWorkspace, bool chooses,
+                int64_t digits, int64_t room, int64_t coresOfChip) {
         budget_ = direct;
         room_ = room;
         chooses_ = chooses;
@@ -114,7 +113,7 @@ class OrderSpace {
         }
         if (throughWorkspace) {
             cores = used;  // boxes of elements are shared otherwise than rows
-            PlaceWorkspace(rows, wide);
+            PlaceWorkspace(rows, digits);
         }
     }
 
@@ -155,12 +154,14 @@ class OrderSpace {
         pitch = runLength;
         return true;
     }
-    void PlaceWorkspace(int64_t rows, bool wide) {
+    void PlaceWorkspace(int64_t rows, int64_t digits) {
         const int64_t all = Times(rows, length);
-        // the upper halves are sorted in the order of the lower ones
-        keep = runLength > 0 && (chooses_ || wide) ? length : count;
+        // integers lie in planes of words
+        const int64_t words = std::max<int64_t>(1, digits / kDigitsOfWord) * kWordBytes;
+        // a digit is sorted in the order of the one below
+        keep = runLength > 0 && (chooses_ || digits > 0) ? length : count;
         const bool runs = runLength > 0;
-        int64_t at = Area(Times(all, kWordBytes));
+        int64_t at = Area(Times(all, words));
         recordsAt = at;
         at += runs ? Area(Times(all, 2 * kWordBytes)) : 0;
         mergedAt = at;
@@ -168,7 +169,7 @@ class OrderSpace {
         nansAt = at;
         at += runs ? Area(Times(Times(rows, CeilDiv(length, runLength)), kBlockBytes)) : 0;
         valuesAt = at;
-        at += Area(Times(Times(rows, keep), kWordBytes));
+        at += Area(Times(Times(rows, keep), words));
         positionsAt = at;
         at += Area(Times(Times(rows, keep), kWordBytes));
         workspaceBytes = at;
@@ -186,6 +187,7 @@ class OrderSpace {
     }
 
     static constexpr int64_t kWordBytes = 4;
+    static constexpr int64_t kDigitsOfWord = 2;
     static constexpr int64_t kBlockBytes = 32;
 
     OrderBudget budget_{0, 0};
