@@ -83,7 +83,7 @@ class AttentionRows {
     // came before, then scratch.
     enum Statistic : uint32_t { kLargestScores = 0, kSums = 2, kFactors = 4, kSpares = 6 };
     static constexpr uint32_t kStatistics = 7;
-    using Widest = std::conditional_t<(sizeof(Result) > sizeof(T)), Result, T>;
+    using Widest = typename Choose<(sizeof(Result) > sizeof(T)), Result, T>::Type;
     static constexpr uint32_t kPitchUnit = 32;
 
     __aicore__ inline Tile32 Numbers(uint32_t which, uint32_t row) {

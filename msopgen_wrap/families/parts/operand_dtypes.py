@@ -25,8 +25,8 @@ _FLOATS = {"float16", "bfloat16", "float32"}
 def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[str, ...] | None:
     """Return the dtype of a temporary per combination.
 
-    It is what the value is computed in, with three exceptions. A sort keeps the type of integers, so
-    their values in order have that of the input. A value that is only moved has the dtype of the
+    It is what the value is computed in, with three exceptions. A sort keeps the type of integers,
+    so their values in order have that of the input. A value that is only moved has the dtype of the
     inputs it consists of. The cube multiplies matrices of one dtype: an operand of a product has
     that of the input it is multiplied by, or of the product in the formula where that multiplies
     two computed values in the dtype of the inputs.
