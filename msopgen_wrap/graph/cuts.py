@@ -38,11 +38,13 @@ def sites(graph: Graph) -> dict[Node, Site]:
         if node.op != "call_function":
             continue
         call = _call_name(node)
-        product = found.get(node.args[0]) if call in _RESHAPES else None
-        apart = Site(_PRODUCT_APART, product.ordinal) if product else None
-        if product and product.call == _PRODUCT and apart not in found.values():
-            found[node] = apart
-            continue
+        source: Any = node.args[0] if call in _RESHAPES else None
+        product = found.get(source)
+        if product is not None and product.call == _PRODUCT:
+            apart = Site(_PRODUCT_APART, product.ordinal)
+            if apart not in found.values():
+                found[node] = apart
+                continue
         call = _PRODUCT if call in _PRODUCTS else call
         found[node] = Site(call, counts.get(call, 0))
         counts[call] = counts.get(call, 0) + 1

@@ -44,7 +44,7 @@ def attentions(nodes: Iterable[Node]) -> Iterator[FoundAttention]:
         weights, values = result.args[:2]
         scores = _scores(weights)
         if scores is not None and isinstance(values, Node):
-            read = (*scores.args[:2], values)
+            read: tuple[Any, ...] = (*scores.args[:2], values)
             yield FoundAttention(result, tuple(map(_unscaled, read)), tuple(map(root, read)))
 
 
