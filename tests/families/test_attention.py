@@ -174,8 +174,6 @@ def test_both_products_share_the_memories_of_a_cube_core() -> None:
 PARTS = {
     "softmax over queries": "torch.softmax(q @ k.mT, -2) @ v",
     "a function of the scores": "torch.softmax(torch.tanh(q @ k.mT), -1) @ v",
-    "work on the result": "torch.relu(torch.softmax(q @ k.mT, -1) @ v)",
-    "values that are scaled": "torch.softmax(q @ k.mT, -1) @ (v * 2)",
     "a mask that is computed": "torch.softmax(q @ k.mT + torch.exp(m), -1) @ v",
     "scores that are transposed": "torch.softmax((q @ k.mT).mT, -1).mT @ v",
 }

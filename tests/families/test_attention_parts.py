@@ -59,6 +59,11 @@ FORMS = {
         ["row", "row", "attention"],
         {"value1": HALF, "value2": HALF},
     ),
+    "values that are scaled": Case(
+        "z = torch.softmax(q * 2 @ k.mT, -1) @ (v * 2)",
+        ["elementwise", "attention"],
+        {"value1": HALF},
+    ),
     "an attention of an attention": Case(
         "a = torch.softmax(q @ k.mT, -1) @ v\nz = torch.softmax(a @ k.mT, -1) @ v",
         ["attention", "attention"],

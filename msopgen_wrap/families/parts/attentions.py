@@ -29,7 +29,8 @@ class FoundAttention:
 
     Attributes:
         result: the second product.
-        operands: queries, keys and values, without the views and numbers that the pass takes in.
+        operands: queries and keys without the views and factors that the pass takes in, and values
+            without views.
         products: what the products read of these.
     """
 
@@ -45,7 +46,8 @@ def attentions(nodes: Iterable[Node]) -> Iterator[FoundAttention]:
         scores = _scores(weights)
         if scores is not None and isinstance(values, Node):
             read: tuple[Any, ...] = (*scores.args[:2], values)
-            yield FoundAttention(result, tuple(map(_unscaled, read)), tuple(map(root, read)))
+            operands = (*map(_unscaled, scores.args[:2]), root(values))
+            yield FoundAttention(result, operands, tuple(map(root, read)))
 
 
 def attention_dtypes(
