@@ -161,7 +161,7 @@ def _roll(x: Any, shifts: Any, dims: Any = ()) -> Any:
         if type(size) is int and size == 0:
             continue  # nothing turns, and no shift has a remainder
         if type(shift) is int:
-            start = (size - shift) % size
+            start = (size - shift) % torch.sym_max(size, 1)
             x = join([_part(x, dim, start, size), _part(x, dim, 0, start)], dim)
             continue
         # how many elements the end has, between 0 and the size

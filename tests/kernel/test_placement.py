@@ -57,6 +57,12 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, str], str]] = {
     ),
     "flip": ("torch.flip(x + 1, [0, 1])", SHAPES, {"z": "like x"}, "float32"),
     "roll": ("torch.roll(x, 2, 1)", [*SHAPES, {"x": (3, 0)}], {"z": "like x"}, "float32"),
+    "roll of joined axes": (
+        "torch.roll((x.sum(1, keepdim=True) + x).flatten(), 2, 0)",
+        [SHAPES[0], {"x": (3, 0)}],
+        {"z": "[x[0] * x[1]]"},
+        "float32",
+    ),
     "turned": ("torch.roll(torch.flip(x, [1]), 3, 1)", SHAPES[:2], {"z": "like x"}, "int16"),
     "margins": (
         "F.pad(x * 2, (3, 2, 1, 2), value=7.0)",

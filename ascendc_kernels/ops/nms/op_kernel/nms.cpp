@@ -64,7 +64,7 @@ class Sort {
         sorted.Sort(tiles, tile);
         // The scores have become records.
         const LocalTensor<int32_t> order = scoreBuf.Get<int32_t>();
-        sorted.Positions(order, pitch);
+        sorted.Positions(order, tiles);
         opgen::Order<HardEvent::V_MTE3>();
         opgen::StoreRange(space.order, order, space.boxes);
         PipeBarrier<PIPE_ALL>();
