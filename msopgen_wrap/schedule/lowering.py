@@ -22,6 +22,7 @@ from msopgen_wrap.schedule.calls import (
     is_expanded,
     lowers,
     target_name,
+    tensor_arguments,
 )
 from msopgen_wrap.schedule.peepholes import narrow_stores
 from msopgen_wrap.schedule.program import (
@@ -171,7 +172,14 @@ class Lowerer(WordReader):
             handler = WORD_HANDLERS[target]
         if handler is None:
             raise OpgenError(self.unsupported(node))
-        return handler(self, node)
+        if not self.makes_floats(node):
+            return handler(self, node)
+        words = {n: v for n in tensor_arguments(node) if isinstance(v := self.values.get(n), Words)}
+        self.values.update({n: self.float_of(value) for n, value in words.items()})
+        try:
+            return handler(self, node)
+        finally:
+            self.values.update(words)  # other calls may take integers
 
     # ---- sizes from expand -----------------------------------------------------------------------
 

@@ -255,8 +255,6 @@ def _convert(low: Lowerer, node: Node) -> Any:
         return words
     if target == "bool":
         return compare_words(low, "NE", words, low.words(0))
-    if node.meta["val"].dtype.is_floating_point:
-        raise low.unsupported_dtype("int64", "", node.args[0])  # type: ignore[arg-type]
     return wrap_small(low, words.low, target)
 
 

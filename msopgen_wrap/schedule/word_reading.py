@@ -7,7 +7,7 @@ from typing import Any
 
 from msopgen_wrap.graph.scalars import WORDS, Const, fold
 from msopgen_wrap.schedule.calls import Node, target_name, tensor_arguments
-from msopgen_wrap.schedule.program import I32, WORD_LOADS, Operand, Scalar, Val, Words
+from msopgen_wrap.schedule.program import F32, I32, WORD_LOADS, Operand, Scalar, Val, Words
 from msopgen_wrap.schedule.size_reading import SizeReader
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.torch_import import torch
@@ -55,6 +55,26 @@ class WordReader(SizeReader):
         """Return a word as a tile; one of a number becomes a tiling field first."""
         return self.tile(self.scalar(word, I32) if isinstance(word, Scalar) else word)
 
+    def float_of(self, words: Words) -> Val:
+        """Return 64-bit integers as floats, whole numbers up to 2**24 exactly.
+
+        The lower word counts as a signed number, and what it lacks is added to the upper one: the
+        lower word of -1 would be rounded to 2**32 as an unsigned number.
+        """
+        low, high = self.word_tile(words.low), self.word_tile(words.high)
+        lacking = self.emit("ShiftRight", I32, low, Scalar(Const(31), I32))
+        upper = self.emit("Sub", F32, self.as_kind(high, F32), self.as_kind(lacking, F32))
+        upper = self.emit("Muls", F32, upper, Scalar(Const(2.0**32), F32))
+        return self.emit("Add", F32, upper, self.as_kind(low, F32))
+
+    def makes_floats(self, node: Node) -> bool:
+        """Whether a call makes floats of 64-bit integers, among other arguments."""
+        result = node.meta.get("val")
+        floating = isinstance(result, torch.Tensor) and result.dtype.is_floating_point
+        return floating and any(
+            isinstance(self.values.get(value), Words) for value in tensor_arguments(node)
+        )
+
     def takes_words(self, node: Node) -> bool:
         """Whether a call has to be computed on words.
 
@@ -66,7 +86,7 @@ class WordReader(SizeReader):
         if not self.splits or not isinstance(result, torch.Tensor):
             return False
         if any(isinstance(self.values.get(value), Words) for value in tensor_arguments(node)):
-            return True
+            return not self.makes_floats(node)
         if result.dtype is torch.int64:
             return not self.has_bounds(node)
         compares = target_name(node) in _COMPARISONS

@@ -300,7 +300,6 @@ def test_copies_keep_all_bits(compute: str, tmp_path: Path) -> None:
     [
         ("y", True),  # lists have no words
         ("y << 1", False),
-        ("(y + 1).to(torch.float32).to(torch.int64)", False),
         ("(y + 1).amax(-1, keepdim=True) + y", False),
     ],
 )
@@ -409,6 +408,7 @@ LONGS = {
     "low": ("int32", "(x + y).to(torch.int32) + (x - y).to(torch.int8)"),
     "copied": ("int64", "x + 0 * y"),
     "divisors": ("int64", "torch.gcd(x, y)"),
+    "floats": ("float32", "torch.where(x < y, (x - y).to(torch.float32), 0.5 * (x + y))"),
     "floors": ("int64", "torch.div(x, odd, rounding_mode='floor') + torch.remainder(x, odd)"),
     "quotients": ("int64", "torch.div(x, odd, rounding_mode='trunc') + torch.fmod(x, odd)"),
 }
@@ -465,5 +465,9 @@ def test_longs(tmp_path: Path) -> None:
             made, _, found = op.run(given, {"n": n}, mode="check", auto_sync=auto_sync)
             assert found.findings == [], (first, auto_sync, found.findings[0])
             values = {"torch": torch, "n": n, "odd": y | 1, **given}
-            for name, (_, formula) in LONGS.items():
-                assert torch.equal(made[name], eval(formula, values)), (name, first, n)
+            for name, (dtype, formula) in LONGS.items():
+                want = eval(formula, values)
+                same = torch.equal(made[name], want)
+                if dtype == "float32":  # rounded twice
+                    same = torch.allclose(made[name], want, rtol=2.0**-22, atol=0)
+                assert same, (name, first, n)
