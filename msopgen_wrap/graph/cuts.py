@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.views import move_views_to_inputs
+from msopgen_wrap.graph.views import PRODUCTS, RESHAPES, move_views_to_inputs
 from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -25,8 +25,6 @@ Node = torch.fx.Node
 
 # PyTorch multiplies two matrices by ``mm``, and lists of them by ``bmm`` with views around it that
 # join the batches to one axis and take them apart again: the same values at different ranks.
-_PRODUCTS = ("aten.mm.default", "aten.bmm.default")
-_RESHAPES = ("aten.view.default", "aten._unsafe_view.default", "aten.reshape.default")
 _PRODUCT, _PRODUCT_APART = "product", "view of product"
 
 
@@ -37,15 +35,14 @@ def sites(graph: Graph) -> dict[Node, Site]:
     for node in graph.nodes:
         if node.op != "call_function":
             continue
-        call = _call_name(node)
-        source: Any = node.args[0] if call in _RESHAPES else None
+        source: Any = node.args[0] if node.target in RESHAPES else None
         product = found.get(source)
         if product is not None and product.call == _PRODUCT:
             apart = Site(_PRODUCT_APART, product.ordinal)
             if apart not in found.values():
                 found[node] = apart
                 continue
-        call = _PRODUCT if call in _PRODUCTS else call
+        call = _PRODUCT if node.target in PRODUCTS else _call_name(node)
         found[node] = Site(call, counts.get(call, 0))
         counts[call] = counts.get(call, 0) + 1
     return found

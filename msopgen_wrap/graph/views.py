@@ -18,13 +18,13 @@ Node = torch.fx.Node
 
 _aten = torch.ops.aten
 _place = torch.ops.opgen.place.default
-_RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
+RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
 _ORDERS = (_aten.permute.default, _aten.transpose.int, _aten.t.default)
-_PRODUCTS = (_aten.mm.default, _aten.bmm.default)
+PRODUCTS = (_aten.mm.default, _aten.bmm.default)
 _SQUEEZES = (_aten.squeeze.dim, _aten.squeeze.dims)
 _AXES_OF_ONE = (_aten.unsqueeze.default, *_SQUEEZES)
 _MOVED = (
-    *_RESHAPES,
+    *RESHAPES,
     *_ORDERS,
     *_SQUEEZES,
     _aten.unsqueeze.default,
@@ -145,7 +145,7 @@ def _is_movable(node: Node) -> bool:
     """Whether a node is a view of a pointwise result; the store reshapes outputs itself."""
     if node.target not in _MOVED or not _is_pointwise(node.args[0]):
         return False
-    if node.target not in _RESHAPES:
+    if node.target not in RESHAPES:
         return True
     stays = _is_stored(node) or _is_multiplied(node)
     return not stays and _keeps_order(node.args[0])
@@ -156,9 +156,9 @@ def _is_multiplied(node: Node) -> bool:
 
     The source has axes that mean the same at every rank.
     """
-    views = (*_RESHAPES, *_ORDERS)
+    views = (*RESHAPES, *_ORDERS)
     return all(
-        u.target in _PRODUCTS or (u.target in views and _is_multiplied(u)) for u in node.users
+        u.target in PRODUCTS or (u.target in views and _is_multiplied(u)) for u in node.users
     )
 
 
@@ -172,7 +172,7 @@ def _keeps_order(value: Any) -> bool:
         node = pending.pop()
         if node.op != "call_function" or not _is_tensor(node):
             continue
-        if node.target in _MOVED and node.target not in (*_RESHAPES, *_AXES_OF_ONE):
+        if node.target in _MOVED and node.target not in (*RESHAPES, *_AXES_OF_ONE):
             return False
         inputs = [n for n in node.all_input_nodes if n not in seen]
         pending += inputs
@@ -182,7 +182,7 @@ def _keeps_order(value: Any) -> bool:
 
 def _is_stored(node: Node) -> bool:
     """Whether a node goes to outputs alone, through reshapes and copies at most."""
-    passing = (*_RESHAPES, _aten.clone.default, _aten.alias.default, _aten.detach.default)
+    passing = (*RESHAPES, _aten.clone.default, _aten.alias.default, _aten.detach.default)
     return all(u.op == "output" or (u.target in passing and _is_stored(u)) for u in node.users)
 
 
@@ -269,7 +269,7 @@ def _through(
         return result
 
     target = view.target
-    if target in _RESHAPES:
+    if target in RESHAPES:
         same = missing == 0 and all(_equal(a, b) for a, b in zip(shape, whole, strict=True))
         if not same:
             return None

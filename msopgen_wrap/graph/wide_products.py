@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msopgen_wrap.graph.moved_values import moved_from
-from msopgen_wrap.graph.views import VIEWS
+from msopgen_wrap.graph.views import PRODUCTS, VIEWS
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
@@ -30,7 +30,6 @@ Node = torch.fx.Node
 
 HALVES = ("float16", "bfloat16")
 _aten = torch.ops.aten
-_PRODUCTS = (_aten.mm.default, _aten.bmm.default)
 _WIDENING = _aten.to.dtype
 _CONVERSIONS = (torch.ops.prims.convert_element_type.default, _aten._to_copy.default)
 _EXACT = (torch.int8, torch.uint8, torch.bool)
@@ -47,7 +46,7 @@ Roots = dict[Node, list[Node]]
 
 def number_products(graph: Graph) -> None:
     """Note in the meta data of every product its number and how many there are."""
-    products = [node for node in graph.nodes if node.target in _PRODUCTS]
+    products = [node for node in graph.nodes if node.target in PRODUCTS]
     for number, node in enumerate(products):
         node.meta[_NUMBER] = (number, len(products))
 
@@ -75,7 +74,7 @@ def widen(spec: OpSpec, graph: Graph, inputs: dict[str, str], trace_in: TraceIn)
     assert spec.compute is not None
     halves = {p.name for p in spec.inputs if any(d in HALVES for d in p.dtypes)}
     given = {n for n in graph.nodes if n.op == "placeholder" and inputs.get(n.name) in halves}
-    products = [node for node in graph.nodes if node.target in _PRODUCTS]
+    products = [node for node in graph.nodes if node.target in PRODUCTS]
     roots = {node: [_root(operand) for operand in node.args[:2]] for node in products}
     if not given or all(n in given for operands in roots.values() for n in operands):
         return
@@ -130,14 +129,19 @@ def _floats(roots: Roots, wide: set[Node], given: set[Node]) -> set[Node]:
         wide: products in float32.
         given: inputs in half precision.
     """
+    stored = {
+        node: {n for n in operands if n not in given and not _is_exact(n)}
+        for node, operands in roots.items()
+    }
     floats: set[Node] = set()
+    for node in wide:
+        if any(not (moved_from(n) or {n}) <= given for n in stored[node]):
+            floats |= stored[node]
     while True:
         known = len(floats)
-        for node, operands in roots.items():
-            stored = {n for n in operands if n not in given and not _is_exact(n)}
-            computed = {n for n in stored if not (moved_from(n) or {n}) <= given}
-            if (computed and node in wide) or stored & floats:
-                floats |= stored
+        for operands in stored.values():
+            if operands & floats:
+                floats |= operands
         if len(floats) == known:
             return floats
 

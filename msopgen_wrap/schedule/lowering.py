@@ -22,7 +22,6 @@ from msopgen_wrap.schedule.calls import (
     is_expanded,
     lowers,
     target_name,
-    tensor_arguments,
 )
 from msopgen_wrap.schedule.peepholes import narrow_stores
 from msopgen_wrap.schedule.program import (
@@ -172,9 +171,7 @@ class Lowerer(WordReader):
             handler = WORD_HANDLERS[target]
         if handler is None:
             raise OpgenError(self.unsupported(node))
-        if not self.makes_floats(node):
-            return handler(self, node)
-        words = {n: v for n in tensor_arguments(node) if isinstance(v := self.values.get(n), Words)}
+        words = self.words_of_floats(node)
         self.values.update({n: self.float_of(value) for n, value in words.items()})
         try:
             return handler(self, node)

@@ -67,13 +67,15 @@ class WordReader(SizeReader):
         upper = self.emit("Muls", F32, upper, Scalar(Const(2.0**32), F32))
         return self.emit("Add", F32, upper, self.as_kind(low, F32))
 
-    def makes_floats(self, node: Node) -> bool:
-        """Whether a call makes floats of 64-bit integers, among other arguments."""
+    def words_of_floats(self, node: Node) -> dict[Node, Words]:
+        """Return the arguments in words of a call that makes floats of them."""
         result = node.meta.get("val")
         floating = isinstance(result, torch.Tensor) and result.dtype.is_floating_point
-        return floating and any(
-            isinstance(self.values.get(value), Words) for value in tensor_arguments(node)
-        )
+        return self._word_arguments(node) if floating else {}
+
+    def _word_arguments(self, node: Node) -> dict[Node, Words]:
+        held = {n: self.values.get(n) for n in tensor_arguments(node)}
+        return {n: value for n, value in held.items() if isinstance(value, Words)}
 
     def takes_words(self, node: Node) -> bool:
         """Whether a call has to be computed on words.
@@ -85,8 +87,8 @@ class WordReader(SizeReader):
         result = node.meta.get("val")
         if not self.splits or not isinstance(result, torch.Tensor):
             return False
-        if any(isinstance(self.values.get(value), Words) for value in tensor_arguments(node)):
-            return not self.makes_floats(node)
+        if self._word_arguments(node):
+            return not result.dtype.is_floating_point
         if result.dtype is torch.int64:
             return not self.has_bounds(node)
         compares = target_name(node) in _COMPARISONS

@@ -61,7 +61,7 @@ def input_dtypes(spec: OpSpec) -> set[tuple[str, ...]]:
 
 
 def _are_floats(param: TensorParam) -> bool:
-    return all("float" in dtype for dtype in param.dtypes)
+    return _FLOATS.issuperset(param.dtypes)
 
 
 def _moved_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> set[tuple[str, ...]]:
