@@ -268,16 +268,36 @@ def index_lines(plan: OpPlan[Any], name: str, view: View) -> list[str]:
     ]
 
 
-def guarded(spec: OpSpec, tensor: str, lines: list[str]) -> list[str]:
-    """Return the statements of a view; those of an optional input only run when it is there."""
-    if spec.param(tensor).kind is not ParamKind.OPTIONAL or len(lines) == 1:
+def reading_variants(plan: OpPlan[Any], name: str, view: View) -> str:
+    """Return the C++ test of the variants that read an operand, where presence does not decide it.
+
+    An operand that the kernel of a variant does not read has no say in the shapes of the call, and
+    its view may not exist: it may take sizes of an absent input, or be another variant's reshape.
+    """
+    optional = plan.spec.param(view.tensor).kind is ParamKind.OPTIONAL
+    reading = {body.variant for body in plan.bodies if name in body.operands}
+    expected = {
+        index
+        for index in plan.served
+        if not optional or view.tensor in plan.variants[index].present
+    }
+    if reading == expected or not reading:
+        return ""
+    return " || ".join(f"variant == {index}" for index in sorted(reading))
+
+
+def operand_condition(plan: OpPlan[Any], name: str, view: View) -> str:
+    """Return the C++ test of the calls that read an operand, empty where all do."""
+    optional = plan.spec.param(view.tensor).kind is ParamKind.OPTIONAL
+    present = f"{view.tensor}Storage != nullptr" if optional else ""
+    return reading_variants(plan, name, view) or present
+
+
+def guarded(condition: str, lines: list[str]) -> list[str]:
+    """Return the statements of a view whose steps only run where a condition holds."""
+    if not condition or len(lines) == 1:
         return lines
-    return [
-        lines[0],
-        f"if ({tensor}Storage != nullptr) {{",
-        *(f"    {line}" for line in lines[1:]),
-        "}",
-    ]
+    return [lines[0], f"if ({condition}) {{", *(f"    {line}" for line in lines[1:]), "}"]
 
 
 def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]]:

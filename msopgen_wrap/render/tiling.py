@@ -17,6 +17,7 @@ from msopgen_wrap.render.call_reading import (
     guarded,
     index_lines,
     input_shape_lines,
+    operand_condition,
     size_check,
     span_lines,
     step_lines,
@@ -229,7 +230,7 @@ def shared_values(
         "variant_lines": variant_lines(spec, plan),
         "only_variant": plan.served[0],
         "shapes": [{"lines": lines} for lines in shapes],
-        "operands": [_operand_row(spec, name, view, bytes_of) for name, view in operands.items()],
+        "operands": [_operand_row(plan, name, view, bytes_of) for name, view in operands.items()],
         "outputs": [
             {
                 "name": p.name,
@@ -281,7 +282,7 @@ def _shape_lines(
     whole = {v.tensor for v in operands.values() if not v.steps}
     lines = [input_shape_lines(spec, t) + ([] if t in whole else [size_check(t)]) for t in tensors]
     lines += [
-        guarded(spec, view.tensor, view_lines(name, view))
+        guarded(operand_condition(plan, name, view), view_lines(name, view))
         for name, view in operands.items()
         if view.steps or all_views
     ]
@@ -289,15 +290,14 @@ def _shape_lines(
 
 
 def _operand_row(
-    spec: OpSpec, name: str, view: View, bytes_of: Callable[[str], str]
+    plan: OpPlan[Any], name: str, view: View, bytes_of: Callable[[str], str]
 ) -> dict[str, Any]:
-    optional = spec.param(view.tensor).kind is ParamKind.OPTIONAL
     return {
         "name": name,
         "view": f"{name}View" if view.steps else f"{view.tensor}Shape",
         "transposable": view.transposable,
-        "bytes": bytes_of(dtype_expr(spec, view.tensor)),
-        "condition": f"{view.tensor}Storage != nullptr" if optional else "",
+        "bytes": bytes_of(dtype_expr(plan.spec, view.tensor)),
+        "condition": operand_condition(plan, name, view),
     }
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.planner import plan_op
+from msopgen_wrap.graph.scalars import tensors_of
+from msopgen_wrap.render.call_reading import operand_condition
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
@@ -36,6 +38,24 @@ compute: |
   v8 = v2.unsqueeze(-1).repeat_interleave(2, -2)
 """
 
+MASKED = """\
+op: Masked
+inputs:
+  q: {dtype: float16, rank: 4}
+  k: {dtype: q, rank: 4}
+  mask: {dtype: bool, shape: "[q[0], 1, q[2], k[2]]", optional: true}
+outputs:
+  y: like q
+backward: kernel
+compute: |
+  if mask is None:
+    y = F.scaled_dot_product_attention(q, k, k)
+  else:
+    y = F.scaled_dot_product_attention(q, k, k, attn_mask=mask)
+cases:
+  - {q: [2, 3, 5, 16], k: [2, 3, 7, 16]}
+"""
+
 
 def gradient(text: str) -> OpSpec:
     spec = parse_spec(text, "op.yaml").spec
@@ -56,3 +76,17 @@ def test_elements_taken_of_a_longer_tensor_have_axes_of_their_own() -> None:
     with pytest.raises(OpgenError) as caught:
         plan_op(gradient(STACKED.replace("RANK", "[1, 8]")))
     assert {d.code for d in caught.value.diagnostics} == {"OPG204"}
+
+
+def test_views_by_sizes_of_absent_inputs_are_only_made_where_they_are_read() -> None:
+    """A pass serves calls with and without a mask, and some of its views have the mask's sizes."""
+    plan = plan_op(gradient(MASKED))
+    found = 0
+    for part in plan.parts:
+        present = {"mask" in part.variants[index].present for index in part.served}
+        for name, view in part.operands().items():
+            sizes = [size for step in view.steps for size in step.shape]
+            if present == {False, True} and any("mask" in tensors_of(size) for size in sizes):
+                assert operand_condition(part, name, view)
+                found += 1
+    assert found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import ElementwisePlan, number_lists
-from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
+from msopgen_wrap.render.call_reading import reading_variants, scalar_fields, scalar_values
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
     BOX_FIELDS,
@@ -23,8 +23,6 @@ from msopgen_wrap.schedule.kernel_classes import moves_wide, splits_elements
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.schedule.soc import vector_cycles, vector_passes
-from msopgen_wrap.schedule.views import View
-from msopgen_wrap.spec.model import ParamKind
 from msopgen_wrap.templating import environment
 
 
@@ -51,7 +49,7 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
         ]
         fields += [*walk_fields(walks, placed), *BOX_FIELDS]
     fields.append(TILE_LENGTH)
-    readers = {name: _readers(plan, name, view) for name, view in operands.items()}
+    readers = {name: reading_variants(plan, name, view) for name, view in operands.items()}
     views = [
         (f"{name}View" if view.steps else f"{view.tensor}Shape", readers[name])
         for name, view in operands.items()
@@ -62,32 +60,10 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
         "broadcast": broadcast,
         "walks": walks,
         "placed": placed,
-        "readers": readers,
         "broadcast_views": [*views, *((f"{name}View", "") for name in indices)],
     }
     headers = ('"opgen_elementwise_tiling.h"',)
     return pointwise_tiling(plan, style, "elementwise", fields, values, headers)
-
-
-def _readers(plan: ElementwisePlan, name: str, view: View) -> str:
-    """Return the test of the variants that read an operand, where presence does not decide it.
-
-    An operand that the kernel of a variant does not read has no say in the shapes of the call.
-    """
-    reading = [index for index in plan.served if _reads(plan, index, name)]
-    optional = plan.spec.param(view.tensor).kind is ParamKind.OPTIONAL
-    expected = [
-        index
-        for index in plan.served
-        if not optional or view.tensor in plan.variants[index].present
-    ]
-    if reading == expected:
-        return ""
-    return " || ".join(f"variant == {index}" for index in reading)
-
-
-def _reads(plan: ElementwisePlan, variant: int, name: str) -> bool:
-    return any(name in body.operands for body in plan.bodies if body.variant == variant)
 
 
 def pointwise_tiling(
