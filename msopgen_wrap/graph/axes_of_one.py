@@ -68,6 +68,7 @@ def changed_axes(one: list[Any], other: list[Any]) -> tuple[list[int], list[int]
 
 def is_one(size: Any) -> bool:
     """Whether a size is 1 in every call."""
+    size = getattr(size, "node", size)
     known = size if isinstance(size, int) else size.maybe_as_int()
     return bool(known == 1)
 

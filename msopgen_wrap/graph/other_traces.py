@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.spec.model import OpSpec
 
@@ -31,3 +32,41 @@ def trace_with(spec: OpSpec, traced: TracedGraph, name: str, value: Any) -> Trac
         if any(d.code == "OPG201" for d in error.diagnostics):
             return None
         raise
+
+
+def traces_with_others(
+    spec: OpSpec, traced: TracedGraph, name: str
+) -> list[tuple[Any, TracedGraph]]:
+    """Trace the variant of a graph with other values of an attr that shaped it.
+
+    Args:
+        spec: the op.
+        traced: a graph of it.
+        name: of an int or list_int attr.
+
+    Returns:
+        The values that the sample's shapes have, one at least, with their graphs. An attr that is
+        no axis has them among small counts.
+
+    Raises:
+        OpgenError: OPG202 where the sample has no other value, so that nothing is proved; else as
+            :func:`trace_with`.
+    """
+    attr = spec.attr(name)
+    values = other_values(attr, traced)
+    counts = [v for v in (1, 2, 3, 4) if v not in (*values, traced.structural[name])]
+    for tried in (values, counts if attr.type == "int" else []):
+        graphs = [(value, trace_with(spec, traced, name, value)) for value in tried]
+        found = [(value, graph) for value, graph in graphs if graph is not None]
+        if found:
+            return found
+    raise OpgenError(
+        Diagnostic(
+            "OPG202",
+            f"the value of attr {name!r} decides which operations compute runs",
+            attr.location,
+            "no other value was accepted by the shapes that compute was traced with, and the "
+            "kernel must serve every value",
+            "give it `min: 1` where it counts something, or `allowed:` values",
+        )
+    )

@@ -167,6 +167,7 @@ def candidate_shapes(
     """Yield input shapes to try, most general first; a dynamic input gets a list of one shape.
 
     With an attr such as ``num_groups`` the cases come first: their shapes and attrs fit together.
+    Those with a size of 1 come last, since a trace takes it for a number.
     A ``rank`` gives the shapes of that rank only, for the inputs that may have it.
     """
     if rank is not None:
@@ -181,8 +182,10 @@ def candidate_shapes(
     high = max((p.max_rank for p in spec.inputs), default=8)
     ranks = [r for r in (3, 4, 2, 5, 1, 6, 7, 8, 0) if low <= r <= high]
     if count_attrs(spec) or _has_ratios(spec):
-        yield from _case_shapes(spec)
+        cases = list(_case_shapes(spec))
+        yield from (case for case in cases if not _has_ones(spec, case))
         yield from _plain_shapes(spec, ranks, attrs)
+        yield from (case for case in cases if _has_ones(spec, case))
     elif any(map(_open_rank, spec.inputs)):
         yield from _plain_shapes(spec, ranks[:2], attrs)
         cases = list(_case_shapes(spec))
@@ -248,6 +251,12 @@ def _case_shapes(spec: OpSpec) -> Iterator[dict[str, Any]]:
             for p in spec.inputs
             if case.shapes.get(p.name) is not None
         }
+
+
+def _has_ones(spec: OpSpec, case: dict[str, Any]) -> bool:
+    """Whether a case has a size of 1 that no rule gives."""
+    free = [p.name for p in spec.inputs if p.shape is None and p.name in case]
+    return any(1 in first_shape(case[name]) for name in free)
 
 
 def _has_ratios(spec: OpSpec) -> bool:

@@ -25,6 +25,7 @@ from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.given_shapes import use_given_shapes
 from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
+from msopgen_wrap.graph.reshaped_rows import move_reshapes_behind_work
 from msopgen_wrap.graph.sample import (
     candidate_shapes,
     count_attrs,
@@ -55,7 +56,7 @@ from msopgen_wrap.graph.trace_inputs import (
 )
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.graph.views import fill_places, move_views_to_inputs
+from msopgen_wrap.graph.views import drop_whole_slices, fill_places, move_views_to_inputs
 from msopgen_wrap.graph.wide_products import number_products, widen
 from msopgen_wrap.spec.differentiation import traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -422,6 +423,8 @@ def _trace_once(
         module.graph.eliminate_dead_code()
     fill_places(module.graph)
     share_sizes(module.graph)
+    drop_whole_slices(module.graph)
+    move_reshapes_behind_work(module.graph)
     move_views_to_inputs(module.graph)
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]

@@ -20,6 +20,7 @@ _aten = torch.ops.aten
 _place = torch.ops.opgen.place.default
 RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
 _ORDERS = (_aten.permute.default, _aten.transpose.int, _aten.t.default)
+_WHOLE = (0, 2**63 - 1, 1)  # start, end and step of a slice that names none
 PRODUCTS = (_aten.mm.default, _aten.bmm.default)
 _SQUEEZES = (_aten.squeeze.dim, _aten.squeeze.dims)
 _AXES_OF_ONE = (_aten.unsqueeze.default, *_SQUEEZES)
@@ -70,13 +71,24 @@ def fill_places(graph: Graph) -> None:
         graph.erase_node(node)
 
 
+def drop_whole_slices(graph: Graph) -> None:
+    """Leave out slices that keep all elements, such as those of ``x[:, None]``."""
+    for node in list(graph.nodes):
+        if node.target is not _aten.slice.Tensor:
+            continue
+        source: Any = node.args[0]
+        if (*node.args[2:], *_WHOLE[len(node.args) - 2 :]) == _WHOLE:
+            node.replace_all_uses_with(source)
+            graph.erase_node(node)
+
+
 def move_views_to_inputs(graph: Graph) -> None:
     """Rewrite a pointwise graph so that views are taken of inputs alone, where that is possible.
 
     A view stays where it is when an argument is broadcast along an axis that the view cuts or
     merges.
     """
-    plain = _before_anchors(graph)
+    plain = made_of_inputs(graph)
     anchored = any(n.op == "call_function" and n not in plain for n in graph.nodes)
 
     def movable(node: Node) -> bool:
@@ -130,7 +142,7 @@ def _key(view: Node) -> Any:
     return view.target, hashable(view.args)
 
 
-def _before_anchors(graph: Graph) -> set[Node]:
+def made_of_inputs(graph: Graph) -> set[Node]:
     """Return the nodes that are made of inputs by pointwise work and views alone."""
     plain: set[Node] = set()
     for node in graph.nodes:
@@ -143,12 +155,12 @@ def _before_anchors(graph: Graph) -> set[Node]:
 
 def _is_movable(node: Node) -> bool:
     """Whether a node is a view of a pointwise result; the store reshapes outputs itself."""
-    if node.target not in _MOVED or not _is_pointwise(node.args[0]):
+    if node.target not in _MOVED or not is_pointwise(node.args[0]):
         return False
     if node.target not in RESHAPES:
         return True
-    stays = _is_stored(node) or _is_multiplied(node)
-    return not stays and _keeps_order(node.args[0])
+    stays = is_stored(node) or _is_multiplied(node)
+    return not stays and keeps_order(node.args[0])
 
 
 def _is_multiplied(node: Node) -> bool:
@@ -162,7 +174,7 @@ def _is_multiplied(node: Node) -> bool:
     )
 
 
-def _keeps_order(value: Any) -> bool:
+def keeps_order(value: Any) -> bool:
     """Whether all that pointwise work reads has its elements one behind the other.
 
     Of other views of inputs there is no reshape; of the result of the work there is one.
@@ -180,13 +192,13 @@ def _keeps_order(value: Any) -> bool:
     return True
 
 
-def _is_stored(node: Node) -> bool:
+def is_stored(node: Node) -> bool:
     """Whether a node goes to outputs alone, through reshapes and copies at most."""
     passing = (*RESHAPES, _aten.clone.default, _aten.alias.default, _aten.detach.default)
-    return all(u.op == "output" or (u.target in passing and _is_stored(u)) for u in node.users)
+    return all(u.op == "output" or (u.target in passing and is_stored(u)) for u in node.users)
 
 
-def _is_pointwise(node: Any) -> bool:
+def is_pointwise(node: Any) -> bool:
     target = getattr(node, "target", None)
     if not isinstance(target, torch._ops.OpOverload) or target is _aten.clone.default:
         return False  # a clone is there for its memory layout
@@ -201,7 +213,7 @@ def _is_plain(node: Node) -> bool:
         return True
     name = target._schema.name.removeprefix("aten::")
     known = target in _MOVED or target in _OTHER_VIEWS or name in _CREATIONS
-    return known or _is_pointwise(node) or name in ("sym_size", "sym_numel", "where")
+    return known or is_pointwise(node) or name in ("sym_size", "sym_numel", "where")
 
 
 def _viewed_arguments(

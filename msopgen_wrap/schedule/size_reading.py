@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.axes_of_one import is_one
 from msopgen_wrap.graph.scalars import (
     UNARY_FUNCTIONS,
     Binary,
@@ -20,10 +21,18 @@ from msopgen_wrap.graph.scalars import (
 )
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.schedule.axis_names import AxisNames, product_without
-from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
+from msopgen_wrap.schedule.calls import (
+    IDENTITY,
+    RESHAPES,
+    Node,
+    is_expanded,
+    target_name,
+    tensor_arguments,
+)
 from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
+from msopgen_wrap.torch_import import torch
 
 
 def _cut_length(view: Any, axis: int) -> ScalarExpr | None:
@@ -54,6 +63,19 @@ NUMBER_CALLS = {
     "sym_max": "max",
     "sym_min": "min",
 }
+
+
+def _axis_order(node: Node) -> list[int]:
+    """Return the axis of its argument that each axis of a call is, none where it orders none."""
+    axes = list(range(len(node.meta["val"].shape)))
+    if target_name(node) == "aten.permute.default":
+        order: Any = node.args[1]
+        return [axes[int(axis)] for axis in order]
+    if target_name(node) == "aten.transpose.int":
+        one, other = (int(a) % len(axes) for a in node.args[1:3])  # type: ignore[arg-type]
+        axes[one], axes[other] = other, one
+        return axes
+    return []
 
 
 # Calls that are told the sizes of their result, and by which argument.
@@ -105,7 +127,28 @@ class SizeReader(Emitter):
             if isinstance(sizes[axis], Node) or sizes[axis] >= 0:
                 return self.scalar_expr(sizes[axis])
         cut = _cut_length(self.values.get(source), axis)
-        return self._size_of(source, axis) if cut is None else cut
+        size = self._size_of(source, axis) if cut is None else cut
+        return self._size_of_work(source, axis) if size is None else size
+
+    def _size_of_work(self, source: Node, axis: int) -> ScalarExpr | None:
+        """Return a size that a call takes over from an argument.
+
+        Of pointwise arguments it is that of one which is not broadcast there.
+        """
+        order = _axis_order(source)
+        if order:
+            moved: ScalarExpr = self._size(source.args[0], order[axis])
+            return moved
+        if torch.Tag.pointwise not in getattr(source.target, "tags", ()):
+            return None
+        rank = len(source.meta["val"].shape)
+        for argument in tensor_arguments(source):
+            shape = argument.meta["val"].shape
+            own = axis - rank + len(shape)
+            if own >= 0 and not is_one(shape[own]) and argument in self.values:
+                found: ScalarExpr = self._size(argument, own)
+                return found
+        return None
 
     def _size_of(self, source: Node, axis: int) -> ScalarExpr | None:
         """Return a size as the trace knows it; it has the sample's value of a counting attr."""

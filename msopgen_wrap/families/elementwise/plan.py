@@ -7,11 +7,10 @@ import itertools
 from dataclasses import dataclass, replace
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.other_traces import trace_with
+from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import same_size, size_hint
-from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
@@ -188,9 +187,8 @@ def _check_structural(spec: OpSpec, traced: TracedGraph) -> None:
     names = [n for n in traced.structural if spec.attr(n).type != "str" and n not in counts]
     own = _form(spec, traced) if names else None
     for name in names:
-        values = other_values(spec.attr(name), traced)
-        others = [t for v in values if (t := trace_with(spec, traced, name, v)) is not None]
-        if not others or any(_form(spec, other) != own for other in others):
+        others = traces_with_others(spec, traced, name)
+        if any(_form(spec, other) != own for _, other in others):
             raise OpgenError(_structural(spec, name))
 
 

@@ -14,9 +14,8 @@ from msopgen_wrap.families.call_variants import (
 )
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.index.call import CallReader, IndexCall
-from msopgen_wrap.graph.other_traces import trace_with
+from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.scalars import with_attr
-from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -148,10 +147,9 @@ def _with_axis_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> Index
     fixed = replace(call, attr="")
     named = ""
     for name, value in traced.structural.items():
-        for other in other_values(spec.attr(name), traced):
-            again = trace_with(spec, traced, name, other)
-            if again is None:
-                continue  # no axis of the sample
+        if spec.attr(name).type == "str":
+            continue
+        for other, again in traces_with_others(spec, traced, name):
             found = replace(CallReader(spec, again, 0).read(), attr="")
             # PyTorch takes a size of 1 for a number
             if _known(found, name, other) == _known(fixed, name, other):

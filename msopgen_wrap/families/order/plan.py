@@ -14,9 +14,8 @@ from msopgen_wrap.families.call_variants import (
 )
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.order.call import OrderCall, OrderReader
-from msopgen_wrap.graph.other_traces import trace_with
+from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.scalars import Const
-from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -133,10 +132,9 @@ def _proved(spec: OpSpec, traced: TracedGraph, call: OrderCall) -> OrderCall:
     names_axis = ""
     for name, value in traced.structural.items():
         attr = spec.attr(name)
-        for other in other_values(attr, traced):
-            again = trace_with(spec, traced, name, other)
-            if again is None:
-                continue  # no axis of the sample
+        if attr.type == "str":
+            continue
+        for other, again in traces_with_others(spec, traced, name):
             found = replace(OrderReader(spec, again, 0).read(), attr="")
             if found == fixed:
                 continue

@@ -29,8 +29,8 @@ from msopgen_wrap.families.row.passes import (
     row_places,
     split_passes,
 )
+from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.sample import count_attrs
-from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -214,22 +214,25 @@ def _check_general(
     rule = _axes_rule(spec, traced, first.space, kept_axes)
     for name in traced.structural if combo == 0 else ():
         attr = spec.attr(name)
-        for value in [] if name in counts else other_values(attr, traced):
-            try:
-                again = trace(spec, variant, combo, {name: value})
-                if not any(map(reduction_kind, again.graph.nodes)):
-                    raise OpgenError(_changed_by(attr))
-                lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
-            except OpgenError as error:
-                if any(d.code == "OPG201" for d in error.diagnostics):
-                    continue  # no axis of the sample
-                raise
+        if name in counts or attr.type == "str":
+            continue
+        for _, again in traces_with_others(spec, traced, name):
+            if not any(map(reduction_kind, again.graph.nodes)):
+                raise OpgenError(_changed_by(attr))
+            lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
             second = lowerer.run()
             kept = kept_operands(lowerer)
             second = _simplified(assign_extents(second, lowerer, kept))
             same_axes = _axes_rule(spec, again, lowerer.space, kept_axes) == rule
-            if not same_axes or signature(second) != signature(program):
+            same_views = _reshapes(lowerer) == _reshapes(first)
+            if not same_axes or not same_views or signature(second) != signature(program):
                 raise OpgenError(_changed_by(attr))
+
+
+def _reshapes(lowerer: RowLowerer) -> set[tuple[str, tuple[object, ...]]]:
+    """Return the sizes that operands are reshaped to."""
+    views = lowerer.operands.values()
+    return {(v.tensor, s.shape) for v in views for s in v.steps if s.op == "reshape"}
 
 
 def _changed_by(attr: Attr) -> Diagnostic:
@@ -238,7 +241,7 @@ def _changed_by(attr: Attr) -> Diagnostic:
         f"attr {attr.name!r} changes what compute does beyond the axes it reduces",
         attr.location,
         "the kernel is generated once and must serve every value",
-        "give it `allowed:` values, or use it only as `dim`",
+        "give it `allowed:` values, `min: 1` where it counts something, or use it only as `dim`",
     )
 
 

@@ -21,10 +21,9 @@ from msopgen_wrap.families.scan.loops import (
     state_values,
 )
 from msopgen_wrap.families.scan.lowering import COMPARING, SCRATCH_TILES, ScanLowerer
-from msopgen_wrap.graph.other_traces import trace_with
+from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
-from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -157,10 +156,7 @@ def _axis(spec: OpSpec, traced: TracedGraph) -> ScanAxis:
         if name in counts or attr.type == "str":
             continue
         names_axis = attr.type == "int" and value == axis
-        for other in other_values(attr, traced):
-            again = trace_with(spec, traced, name, other)
-            if again is None:
-                continue  # no axis of the sample
+        for other, again in traces_with_others(spec, traced, name):
             other_form, other_axis = _form(spec, again)
             names_axis = names_axis and other_axis == other
             if other_form != form or not (names_axis or other_axis == axis):
