@@ -145,7 +145,12 @@ def _input() -> Schema:
         },
     )
     full["required"] = ["dtype"]
-    return {"anyOf": [full, _ref("dtypes")]}
+    like = {
+        "type": "string",
+        "pattern": "^like ",
+        "description": "Shape and dtype of an input named before: 'like x'.",
+    }
+    return {"anyOf": [full, _ref("dtypes"), like]}
 
 
 def _output() -> Schema:

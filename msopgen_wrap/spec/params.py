@@ -70,6 +70,9 @@ def _read_params(node: Node, reader: Reader, what: str, read: Any) -> list[RawPa
 
 def _read_input(name: str, place: Location, node: Node, reader: Reader) -> RawParam | None:
     param = TensorParam(name, (), location=place)
+    if isinstance(node, Scalar) and str(node.value).startswith("like "):
+        # Shape and dtype of an input named before.
+        return RawParam(param, None, reader.rule_text(node, f"shape of input '{name}'"), False)
     if not isinstance(node, Mapping):
         return RawParam(param, node, None, False)
     what = f"input '{name}'"

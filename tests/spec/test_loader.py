@@ -56,6 +56,20 @@ def test_dtypes_are_parallel_broadcast_and_followed() -> None:
     assert got == {"x": both, "m": ("bool",) * 2, "w": both, "y": both, "k": ("int32",) * 2}
 
 
+def test_an_input_is_like_an_earlier_one() -> None:
+    spec = load(
+        "op: A\ninputs:\n  x: {dtype: [float16, float32], rank: 2}\n  w: like x\n"
+        "outputs: {y: like x}\ncompute: x + w\n"
+    )
+    assert spec.inputs[1].shape == ShapeLike("x")
+    assert spec.inputs[1].dtypes == ("float16", "float32")
+
+
+def test_an_input_is_like_nothing_that_follows() -> None:
+    text = "op: A\ninputs: {x: like w, w: float32}\noutputs: {y: like w}\ncompute: x + w\n"
+    assert [d.code for d in parse_spec(text, "t.yaml").diagnostics] == ["OPG031"]
+
+
 ATTRS = [
     ("1.0", "float", 1.0, None),
     ("1e-5", "float", 1e-5, None),
