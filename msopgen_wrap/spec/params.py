@@ -215,9 +215,10 @@ def resolve_shapes(
     """Parse every shape rule; outputs without one get ``like`` their input where that is clear."""
     lists = frozenset(r.param.name for r in inputs if r.param.kind is ParamKind.DYNAMIC)
     earlier: list[str] = []
-    for raw in inputs:
+    for position, raw in enumerate(inputs):
         if raw.shape_source is not None:
-            names = ShapeNames(tuple(earlier), attrs, lists)
+            later = tuple(r.param.name for r in inputs[position + 1 :])
+            names = ShapeNames(tuple(earlier), attrs, lists, later)
             raw.param = _with_rule(raw, names, findings)
         earlier.append(raw.param.name)
     names = ShapeNames(tuple(earlier), attrs, lists)

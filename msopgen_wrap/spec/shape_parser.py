@@ -63,11 +63,16 @@ _TESTS: dict[type[ast.cmpop], bool] = {
 
 @dataclass(frozen=True)
 class ShapeNames:
-    """What a rule may refer to: input names, and attr name -> attr type."""
+    """What a rule may refer to: input names, and attr name -> attr type.
+
+    Attributes:
+        later: inputs that follow the one with the rule, which it may not refer to.
+    """
 
     tensors: tuple[str, ...]
     attrs: Mapping[str, str]
     lists: frozenset[str] = frozenset()
+    later: tuple[str, ...] = ()
 
 
 class _Refused(Exception):
@@ -327,6 +332,14 @@ class _Parser:
             return node.id
         if node.id in self.names.attrs:
             raise self.refuse("OPG033", f"'{node.id}' is an attr, not an input", node)
+        if node.id in self.names.later:
+            raise self.refuse(
+                "OPG031",
+                f"input '{node.id}' is named behind the one whose shape rule reads it",
+                node,
+                why=f"inputs named before: {listed(self.names.tensors) or 'none'}",
+                fix=f"list '{node.id}' first, or give it the rule",
+            )
         hint = suggestion(node.id, self.names.tensors)
         raise self.refuse(
             "OPG031",

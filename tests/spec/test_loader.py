@@ -67,7 +67,8 @@ def test_an_input_is_like_an_earlier_one() -> None:
 
 def test_an_input_is_like_nothing_that_follows() -> None:
     text = "op: A\ninputs: {x: like w, w: float32}\noutputs: {y: like w}\ncompute: x + w\n"
-    assert [d.code for d in parse_spec(text, "t.yaml").diagnostics] == ["OPG031"]
+    found = parse_spec(text, "t.yaml").diagnostics
+    assert [(d.code, d.fix) for d in found] == [("OPG031", "list 'w' first, or give it the rule")]
 
 
 ATTRS = [
