@@ -55,6 +55,8 @@ def test_bools_are_padded_with_an_attr() -> None:
 
 CALLS = {
     "pad after": lambda x: F.pad(x[:, 0], (0, 3), "circular"),
+    "pad without a batch": lambda x: F.pad(x[0, 0], (2, 1), mode="circular"),
+    "pad two axes without a batch": lambda x: F.pad(x[0], (1, 2, 3, 0), mode="circular"),
     "pad two axes": lambda x: F.pad(x, (1, 2, 3, 0), mode="circular"),
     "pad with zeros": lambda x: F.pad(x, (1, 2)),
     "loss": lambda x: F.gaussian_nll_loss(x, x * 2, x.square()),
