@@ -7,6 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
+from formula_calls import (
+    attention,
+    by_index,
+    order,
+    pool,
+    product,
+    scaled_norm,
+    scan,
+    slice_by_attr,
+)
 from formula_grammar import Draft, Formula, Value
 from formula_statements import (
     BINARY,
@@ -145,6 +155,14 @@ KINDS: dict[str, Statement] = {
     "reduced_by_attr": reduced_by_attr,
     "loss": loss,
     "one_of_two": one_of_two,
+    "product": product,
+    "attention": attention,
+    "scan": scan,
+    "order": order,
+    "pool": pool,
+    "by_index": by_index,
+    "slice_by_attr": slice_by_attr,
+    "scaled_norm": scaled_norm,
 }
 
 
@@ -205,7 +223,11 @@ def _inputs(d: Draft) -> None:
         dims = ("*x[:-1]", "x[-1]")
     d.add_input("x", kind, dims, ", rank: [1, 8]" if d.is_open else f", rank: {d.rank}")
     for name in ("y", "w", "b")[: rng.choice((0, 1, 1, 2, 3))]:
-        own = kind if rng.random() < 0.6 else rng.choice(("float32", "float32", "int32", "bool"))
+        own = (
+            kind
+            if rng.random() < 0.6
+            else rng.choice(("float32", "float32", "int32", "int64", "bool"))
+        )
         shape = rng.randrange(4)
         optional = rng.random() < 0.2
         if shape == 0 and d.is_open:

@@ -106,8 +106,23 @@ def _constant_pad(x: Any, pad: Any, value: Any = 0) -> Any:
         inside = index < before + size
         if type(before) is not int or before > 0:
             inside = (index >= before) & inside
-        result = torch.where(inside, placed, value)
+        result = _filled(inside, placed, value)
     return result.clone() if result is x else result
+
+
+def _filled(inside: Any, x: Any, value: Any) -> Any:
+    """Return ``x`` where ``inside`` and elsewhere a number, in the dtype of ``x``.
+
+    torch gives the number that dtype, too; beside a wider one ``where`` would widen ``x``.
+    """
+    number = type(value) in (bool, int, float)
+    if x.dtype == torch.bool:
+        if not number:
+            return torch.where(inside, x, torch.scalar_tensor(value, device=x.device) != 0)
+        return x | ~inside if value else x & inside
+    if not x.is_floating_point() and not isinstance(value, (bool, int, torch.SymInt)):
+        value = int(value) if number else torch.sym_int(value)
+    return torch.where(inside, x, value)
 
 
 def _cuts(amount: Any) -> bool:

@@ -42,7 +42,8 @@ functional = torch.nn.functional
 
 
 def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
-    if mode != "circular" or len(pad) != 2 * (x.dim() - 2):
+    # PyTorch pads all axes behind the channels, with a batch before these or without one
+    if mode != "circular" or len(pad) not in (2 * (x.dim() - 2), 2 * (x.dim() - 1)):
         return NotImplemented
     if not all(type(n) is int and n >= 0 for n in pad):
         return NotImplemented

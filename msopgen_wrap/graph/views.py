@@ -259,6 +259,8 @@ def _through(
     known: dict[Any, Node],
 ) -> Node | None:
     """Return ``value``, an argument of ``source``, as ``view`` shows it."""
+    if view.target not in RESHAPES and _is_spread_for(source, value):
+        value = value.args[0]  # type: ignore[assignment]
     shape, whole = value.meta["val"].shape, source.meta["val"].shape
     missing = len(whole) - len(shape)
     if not len(shape):
@@ -320,6 +322,20 @@ def _through(
     if target is _aten.select.int:
         return call(target, value, place, 0 if single else view.args[2])
     return value if single else call(target, value, place, *view.args[2:])
+
+
+def _is_spread_for(source: Node, value: Node) -> bool:
+    """Whether ``source`` would repeat an expanded argument itself: another one has its shape."""
+    if value.target is not _aten.expand.default:
+        return False
+    whole = source.meta["val"].shape
+    for other in source.all_input_nodes:
+        if _is_tensor(other) and other.target is not _aten.expand.default:
+            shape = other.meta["val"].shape
+            same = len(shape) == len(whole)
+            if same and all(_equal(a, b) for a, b in zip(shape, whole, strict=True)):
+                return True
+    return False
 
 
 def _is_repeated(value: Node, axis: int) -> bool:

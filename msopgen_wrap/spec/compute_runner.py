@@ -256,7 +256,7 @@ def _execute(program: Any, values: dict[str, Any], code: Code, wrap_errors: bool
     try:
         # Tracing runs small samples, with sizes that must not be asked for.
         limits = compute_limits.watch(_torch(), values.values()) if wrap_errors else None
-        with limits or contextlib.nullcontext():
+        with limits or contextlib.nullcontext(), _made_without_data(values):
             exec(program, values)
     except OpgenError:
         raise
@@ -281,6 +281,18 @@ def _execute(program: Any, values: dict[str, Any], code: Code, wrap_errors: bool
                 why=f"torch raised {type(error).__name__}",
             )
         ) from error
+
+
+def _made_without_data(values: Mapping[str, Any]) -> Any:
+    """Return a context in which tensors made of nothing fit inputs that have no data.
+
+    A formula that says ``torch.arange(5)`` means the device of its inputs.
+    """
+    torch = _torch()
+    given = [v[0] if isinstance(v, list) and v else v for v in values.values()]
+    if any(isinstance(v, torch.Tensor) and v.is_meta for v in given):
+        return torch.device("meta")
+    return contextlib.nullcontext()
 
 
 def _error_place(code: Code) -> Any:

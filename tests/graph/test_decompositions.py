@@ -16,7 +16,7 @@ from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
-from msopgen_wrap.spec.model import DimBinary, DimConst, DimOf, ShapeLike, ShapeList
+from msopgen_wrap.spec.model import Attr, DimBinary, DimConst, DimOf, ShapeLike, ShapeList
 
 # ---- Decompositions of our own: what they are there for ------------------------------------------
 
@@ -32,10 +32,31 @@ def test_lerp_of_unlike_shapes_is_planned(name):
     plan_op(make_spec(UNLIKE[name], shapes={"z": ShapeLike("x")}))
 
 
+@pytest.mark.parametrize("value", [0, 1, 2.7, -3.0])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int32, torch.float16])
+def test_what_is_padded_keeps_its_dtype(dtype: torch.dtype, value: float) -> None:
+    x = torch.tensor([[0, 1, 5], [7, 0, 1]]).to(dtype)
+    pad = decompositions()[torch.ops.aten.constant_pad_nd.default]
+    for sizes in ([2, 1], [0, -1], [-1, 2, 1, 0]):
+        result, expected = pad(x, sizes, value), F.pad(x, sizes, value=value)
+        torch.testing.assert_close(result, expected, rtol=0, atol=0)
+
+
+def test_bools_are_padded_with_an_attr() -> None:
+    shapes = {"z": ShapeList((DimOf("x", 0), DimBinary("+", DimOf("x", 1), DimConst(3))))}
+    attrs = (Attr("a", "float", 1.5),)
+    compute = "F.pad(x, (2, 1), value=a)"
+    spec = make_spec(compute, dtypes=("bool",), attrs=attrs, shapes=shapes)
+    x = dataclasses.replace(spec.inputs[0], min_rank=2, max_rank=2)
+    plan_op(dataclasses.replace(spec, inputs=(x,)))
+
+
 # ---- What replaces functions of PyTorch is the same, and why others cannot be traced -------------
 
 CALLS = {
     "pad after": lambda x: F.pad(x[:, 0], (0, 3), "circular"),
+    "pad without a batch": lambda x: F.pad(x[0, 0], (2, 1), mode="circular"),
+    "pad two axes without a batch": lambda x: F.pad(x[0], (1, 2, 3, 0), mode="circular"),
     "pad two axes": lambda x: F.pad(x, (1, 2, 3, 0), mode="circular"),
     "pad with zeros": lambda x: F.pad(x, (1, 2)),
     "loss": lambda x: F.gaussian_nll_loss(x, x * 2, x.square()),

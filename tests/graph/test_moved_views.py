@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
 from msopgen_wrap.spec.loader import load_spec
@@ -29,3 +32,21 @@ def test_a_view_of_a_shared_value_is_made_once(tmp_path):
     assert len(selected) == 2
     assert len(graph.nodes) < 120
     graph.lint()
+
+
+@pytest.mark.parametrize(
+    ("compute", "rule"),
+    [
+        ("F.normalize(x, dim=-1)[..., 1:]", "x[0], x[1] - 1"),
+        ("F.normalize(x * 2, dim=-2)[::2]", "(x[0] + 1) // 2, x[1]"),
+        ("(x / x.sum(-1, keepdim=True).expand(x.shape)).select(0, 1)", "x[1]"),
+    ],
+)
+def test_parts_of_normalised_values_are_planned(compute, rule, tmp_path):
+    """What is spread over a row is not cut where another operand has the whole row."""
+    path = tmp_path / "part.yaml"
+    path.write_text(
+        "op: PartOfNormalised\ninputs: {x: {dtype: float32, rank: 2}}\n"
+        f"outputs: {{y: {{dtype: x, shape: '[{rule}]'}}}}\ncompute: {compute}\n"
+    )
+    plan_op(load_spec(path))

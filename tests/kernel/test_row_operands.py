@@ -332,3 +332,36 @@ def test_counted_numbers_may_make_the_space_larger(tmp_path):
         outputs, golden, result = op.run({"x": torch.rand(length)}, mode="check")
         check(outputs["z"], golden["z"])
         assert result.findings == [], length
+
+
+# ---- Operands without the reduced axes that have more of the others ------------------------------
+
+# No operand with the reduced axes has all of the axes that are kept.
+DEEP = {
+    "counted": "(torch.relu(x).unsqueeze(-1) * torch.arange(5)).sum(-1)",
+    "an input": "(torch.relu(x).unsqueeze(-1) - s).square().amin(-1)",
+    "two axes": "((x + 1).unsqueeze(-1).unsqueeze(-1) * torch.ones(4, 5).tril()).sum([-2, -1])",
+    "a front axis": "(torch.relu(x).unsqueeze(-2) * torch.arange(4).unsqueeze(-1)).sum(-2)",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow if n != "an input" else ()) for n in DEEP],
+)
+def test_operands_may_have_more_axes_than_what_is_reduced(name, tmp_path):
+    names = "x s" if "- s" in DEEP[name] else "x"
+    spec = make_spec(
+        DEEP[name],
+        names,
+        shapes={"z": ShapeLike("x")},
+        input_shapes={"s": ShapeList((DimConst(6),))} if "s" in names else {},
+    )
+    op = BuiltOp(spec, tmp_path)
+    assert "squeezed" in {view.extent for view in op.plan.operands().values()}
+    for shape in ((5,), (7, 40), (2, 3, 33), (2, 0, 3), (2, 300, 5, 4)):
+        x = torch.rand(shape, generator=torch.Generator().manual_seed(1)) - 0.3
+        given = {"x": x, "s": torch.linspace(-1, 1, 6)}
+        outputs, golden, result = op.run({n: given[n] for n in names.split()}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == [], shape

@@ -121,3 +121,20 @@ def test_contradictions_are_found(code: str, body: str) -> None:
     found: list[Diagnostic] = contradictions(spec)
     assert [d.code for d in found] == [code]
     assert found[0].location.line == (4 if code == "OPG071" else 3)
+
+
+CREATED = [
+    "compute: x * torch.arange(x.shape[-1])",
+    "compute: x + torch.ones([1]) * torch.linspace(0, 1, x.shape[-1])",
+    "compute: x + torch.tensor([0.5])",
+    "compute: |\n  y = torch.zeros(x.shape)\n  y = torch.where(torch.zeros(x.shape) > x, y, x)",
+]
+
+
+@pytest.mark.parametrize("body", CREATED)
+def test_tensors_made_without_a_device_fit_the_inputs(body: str) -> None:
+    """The rules are checked on inputs without data, which no tensor of the CPU joins."""
+    inputs = "{x: {dtype: float32, rank: [1, 8]}}"
+    spec = parse_spec(f"op: A\ninputs: {inputs}\noutputs: {{y: like x}}\n{body}\n").spec
+    assert spec is not None
+    assert contradictions(spec) == []

@@ -80,11 +80,27 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             buffers=buffers,
             roots=covering_roots(plan),
             columns=[(p.name, spec.output_position(p.name)) for p in plan.columns],
+            deepest=_deepest(plan),
             atomic=not spec.deterministic,
         )
     )
     headers = ('"opgen_row_axes.h"', '"opgen_row_space.h"', '"opgen_tile_budget.h"')
     return tiling_text(spec, style, text, values, fields, headers)
+
+
+def _deepest(plan: RowPlan) -> list[str]:
+    """Return the views without the reduced axes that say how many dimensions the space has.
+
+    These are none where an operand with the reduced axes has all dimensions.
+    """
+    if plan.axes.kept is not None:  # all axes but the last are reduced, whatever their number
+        return []
+    views = {**plan.operands(), **plan.indices()}
+    squeezed = [name for name, view in views.items() if view.extent == SQUEEZED]
+    whole = max((v.rank for v in views.values() if v.extent != SQUEEZED), default=0)
+    reduced = len(plan.axes.axes) or 1
+    most = max((views[name].rank for name in squeezed), default=0) + reduced
+    return squeezed if whole < most else []
 
 
 def _mark_rows(plan: RowPlan, values: dict[str, Any]) -> None:

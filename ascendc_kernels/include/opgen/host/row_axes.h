@@ -28,6 +28,14 @@ inline bool MarkAxes(const std::vector<int64_t>& axes, int64_t rank, std::vector
     return true;
 }
 
+// Give a shape leading dimensions of size 1 until it has `rank` of them.
+inline void ReachRank(std::vector<int64_t>& dims, int64_t rank) {
+    const int64_t missing = rank - static_cast<int64_t>(dims.size());
+    if (missing > 0) {
+        dims.insert(dims.begin(), static_cast<size_t>(missing), 1);
+    }
+}
+
 // Give a tensor that lines up with a reduced result dimensions of size 1 in place of the reduced
 // axes; false: it has more dimensions than the result.
 inline bool RestoreAxes(View& view, const std::vector<bool>& reduced) {
