@@ -11,11 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msopgen_wrap.torch_import import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._dispatch.python import no_python_dispatcher
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, in_kernel_invocation_manager
 from torch.utils._mode_utils import no_dispatch
 
+from msopgen_wrap.torch_import import torch
+
 _COPY = torch.ops.aten._to_copy.default
+# Its C++ function takes symbols; PyTorch asks the sizes of a broadcast instead.
+_UNSQUEEZE = torch.ops.aten.unsqueeze.default
 _NUMBERS = (bool, int, float, torch.SymInt, torch.SymFloat)
 _PLAIN = (str, torch.dtype, torch.device, torch.layout, type(None))
 
@@ -29,9 +33,17 @@ class QuickFakeMode(FakeTensorMode):
         self._contiguous: dict[Any, bool] = {}
 
     def dispatch(
-        self, func: Any, types: Sequence[type], args: Any = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Any,
+        types: Sequence[type],
+        args: Any = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Return what a call gives; PyTorch's own way where the quick one does not apply."""
+        if func is _UNSQUEEZE and self._is_plain(args[0]):
+            with no_python_dispatcher(), in_kernel_invocation_manager(self):
+                viewed = func(*args)
+            return FakeTensor(self, viewed, args[0].device)
         if _is_pointwise(func):
             result = self._result(func, args, kwargs or {})
             if result is not None:
@@ -52,9 +64,7 @@ class QuickFakeMode(FakeTensorMode):
         if dtype is None:
             return None
         with no_dispatch():
-            made = torch.empty_strided(
-                widest.shape, widest.stride(), dtype=dtype, device="meta"
-            )
+            made = torch.empty_strided(widest.shape, widest.stride(), dtype=dtype, device="meta")
         return FakeTensor(self, made, widest.device)
 
     def _is_plain(self, tensor: Any) -> bool:
