@@ -7,8 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from msopgen_wrap.cli.check_command import contradictions
-from msopgen_wrap.spec.loader import read_spec
 from yardsticks.cann_bench import cases_in, counted, op_input, paired, spec_of_task
 from yardsticks.cann_cases import (
     ELEMENTS_AT_MOST,
@@ -20,6 +18,8 @@ from yardsticks.cann_cases import (
     variants,
 )
 
+from msopgen_wrap.cli.check_command import contradictions
+from msopgen_wrap.spec.loader import read_spec
 from msopgen_wrap.spec.model import ParamKind
 
 
