@@ -9,6 +9,7 @@ of that operator.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,35 +69,39 @@ def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
     Raises:
         OpgenError: OPG335 where the graph lacks a node that is to go through the workspace.
     """
+    site_of = sites(whole.graph)
+    by_site = {site: node for node, site in site_of.items()}
+    results = {p.name: whole.outputs[p.name] for p in spec.outputs if p.site is None}
+    wanted = {name: node for name, node in results.items() if isinstance(node, Node)}
+    wanted |= {p.name: _found(spec, by_site, p) for p in spec.outputs if p.site is not None}
+    given = [(param, _found(spec, by_site, param)) for param in spec.inputs if param.site]
+    needed = _needed(wanted.values(), {node for _, node in given})
+
     graph = Graph()
     copies: dict[Node, Node] = {}
-    graph.graph_copy(whole.graph, copies)
-    by_site = {site: copies[node] for node, site in sites(whole.graph).items()}
-    for site, node in by_site.items():
-        node.meta["site"] = site
-    originals = {copy: node for node, copy in copies.items()}
-    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    behind = placeholders[len(whole.inputs)] if len(placeholders) > len(whole.inputs) else None
-    first = behind or next((n for n in graph.nodes if n.op != "placeholder"), None)
     inputs, shapes, dtypes = dict(whole.inputs), dict(whole.shapes), dict(whole.dtypes)
-    results = {p.name: whole.outputs[p.name] for p in spec.outputs if p.site is None}
-    nodes = {k: copies[v] for k, v in results.items() if isinstance(v, Node)}
-    nodes |= {p.name: _found(spec, by_site, p) for p in spec.outputs if p.site is not None}
-    replaced: dict[Node, Node] = {}
-    for param in spec.inputs:
-        if param.site is None:
-            continue
-        node = _found(spec, by_site, param)
-        with graph.inserting_before(first):
-            given = graph.placeholder(f"temporary_{param.name}")
-        given.meta = dict(originals[node].meta)
-        value = given.meta["val"]
-        inputs[given.name] = param.name
+
+    def copy(node: Node) -> None:
+        copies[node] = graph.node_copy(node, copies.__getitem__)
+        if node in site_of:
+            copies[node].meta["site"] = site_of[node]
+
+    placeholders = [n for n in whole.graph.nodes if n.op == "placeholder"]
+    for node in placeholders[: len(whole.inputs)]:
+        copy(node)
+    for param, node in given:
+        copies[node] = read = graph.placeholder(f"temporary_{param.name}")
+        read.meta = {**node.meta, "site": param.site}
+        value = read.meta["val"]
+        inputs[read.name] = param.name
         shapes[param.name] = tuple(_hint(size) for size in value.shape)
         dtypes[param.name] = str(value.dtype).removeprefix("torch.")
-        node.replace_all_uses_with(given)
-        replaced[node] = given
-    made = end_with(graph, {name: replaced.get(n, n) for name, n in nodes.items()})
+    for node in placeholders[len(whole.inputs) :]:
+        copy(node)
+    for node in whole.graph.nodes:
+        if node in needed and node not in copies:
+            copy(node)
+    made = end_with(graph, {name: copies[node] for name, node in wanted.items()})
     return replace(
         whole,
         graph=graph,
@@ -105,6 +110,17 @@ def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
         shapes=shapes,
         dtypes=dtypes,
     )
+
+
+def _needed(wanted: Collection[Node], given: set[Node]) -> set[Node]:
+    """Return what some nodes take when others are given."""
+    pending, found = list(wanted), set(wanted)
+    while pending:
+        node = pending.pop()
+        above = [] if node in given else [n for n in node.all_input_nodes if n not in found]
+        pending += above
+        found.update(above)
+    return found
 
 
 def end_with(graph: Graph, results: dict[str, Node]) -> dict[str, Any]:

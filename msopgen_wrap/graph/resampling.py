@@ -238,19 +238,29 @@ def _grid_sampler(x: Any, grid: Any, mode: int, padding: int, corners: bool) -> 
     at = _sample_positions(grid, list(x.shape[2:]), padding, corners)
     if mode == _NEAREST:
         return _taken(x, [torch.round(p) for p in at])
+    # All corners of a cell at once: they are an axis, in front of those of the grid.
+    at = [p.unsqueeze(1) for p in at]
     low = [torch.floor(p) for p in at]
-    terms = []
-    for corner in itertools.product((0, 1), repeat=len(at)):
-        shares = [
-            p - f if step else (f + 1) - p for p, f, step in zip(at, low, corner, strict=True)
-        ]
-        weight = functools.reduce(torch.mul, shares).unsqueeze(1)
-        places = [f + step if step else f for f, step in zip(low, corner, strict=True)]
-        # A position that is no number has no weight: PyTorch leaves it out of a volume, where it
-        # makes a sample of an image NaN.
-        of_volume = len(at) == 3
-        terms.append(_taken(x, places, weight) if of_volume else _taken(x, places) * weight)
-    return functools.reduce(torch.add, terms)
+    steps = _corner_steps(at)
+    weights = [
+        torch.where(s > 0, p - f, (f + 1) - p) for p, f, s in zip(at, low, steps, strict=True)
+    ]
+    weight = functools.reduce(torch.mul, weights).unsqueeze(1)
+    places = [f + s for f, s in zip(low, steps, strict=True)]
+    # A position that is no number has no weight: PyTorch leaves it out of a volume, where it
+    # makes a sample of an image NaN.
+    of_volume = len(at) == 3
+    values = _taken(x, places, weight) if of_volume else _taken(x, places) * weight
+    return values.sum(2)
+
+
+def _corner_steps(at: list[Any]) -> list[Any]:
+    """Return how far each corner of a cell lies behind the first one, 0 or 1, along each axis."""
+    axes = len(at)
+    number = torch.arange(2**axes, dtype=torch.float32, device=at[0].device)
+    number = number.reshape([2**axes, *[1] * axes])
+    halves = [torch.floor(number / 2 ** (axes - 1 - axis)) for axis in range(axes)]
+    return [halves[0], *(b - 2 * a for a, b in itertools.pairwise(halves))]
 
 
 # ---- max_unpool ----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.detours import drop_passing_axes
 from msopgen_wrap.graph.expands import move_expands
+from msopgen_wrap.graph.fake_results import QuickFakeMode
 from msopgen_wrap.graph.given_shapes import use_given_shapes
 from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
@@ -355,11 +356,10 @@ def _trace_once(
     structural: dict[str, Any],
     own_dtypes: dict[str, str] | None = None,
 ) -> TracedGraph:
-    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
     env = SymbolEnv()
-    mode = FakeTensorMode(shape_env=env, allow_non_fake_inputs=True)
+    mode = QuickFakeMode(shape_env=env, allow_non_fake_inputs=True)
     # Its results hold the symbols of one trace: to keep them takes a third of it and serves nobody.
     mode.cache_enabled = False
     given = [p for p in spec.inputs if _is_given(p, variant)]

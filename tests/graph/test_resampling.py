@@ -18,11 +18,24 @@ from msopgen_wrap.graph.index_decompositions import (
     scalar_row_decompositions,
 )
 from msopgen_wrap.graph.resampling import interpolate_functions, resampling_decompositions
+from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.graph.variants import variants
+from msopgen_wrap.spec.loader import load_spec
 
 aten = torch.ops.aten
 MODES = {1: ["linear"], 2: ["bilinear", "bicubic"], 3: ["trilinear"]}
 SIZES = {1: [(5,), (1,), (23,)], 2: [(5, 9), (1, 3), (14, 8)], 3: [(3, 5, 2), (9, 1, 12)]}
 TABLE = {**counting_decompositions(), **index_decompositions(), **resampling_decompositions()}
+
+SAMPLES = """
+op: Samples
+inputs:
+  x: {dtype: float32, rank: 5}
+  grid: {dtype: x, rank: 5}
+outputs:
+  y: {dtype: x, shape: "[x[0], x[1], grid[1], grid[2], grid[3]]"}
+compute: F.grid_sample(x, grid, align_corners=False)
+"""
 
 
 def image(axes: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
@@ -86,6 +99,15 @@ def test_samples_at_positions_that_are_no_numbers_are_those_of_pytorch(axes, pad
         ours = TABLE[call](x, grid, mode, padding, corners)
         wanted = call(x, grid, mode, padding, corners)
         torch.testing.assert_close(ours, wanted, equal_nan=True)
+
+
+def test_the_corners_of_a_cell_are_gathered_at_once(tmp_path):
+    path = tmp_path / "samples.yaml"
+    path.write_text(SAMPLES, encoding="utf-8")
+    spec = load_spec(path)
+    graph = trace(spec, variants(spec)[0]).graph
+    assert [n.target for n in graph.nodes].count(aten.gather.default) == 1
+    assert len(graph.nodes) < 150
 
 
 @pytest.mark.parametrize("right", [False, True])

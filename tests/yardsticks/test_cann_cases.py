@@ -18,6 +18,8 @@ from yardsticks.cann_cases import (
     variants,
 )
 
+from msopgen_wrap.cli.check_command import contradictions
+from msopgen_wrap.spec.loader import read_spec
 from msopgen_wrap.spec.model import ParamKind
 
 
@@ -118,6 +120,14 @@ def test_specs_are_those_of_the_library():
     assert spec_of_task("level2/softmax").name == "softmax.yaml"
     assert spec_of_task("level2/apply_adam_w").name == "adam_w_step.yaml"
     assert spec_of_task("level4/unknown") is None
+
+
+def test_specs_of_the_benchmark_alone_are_clean():
+    path = spec_of_task("level2/grid_sampler_3d")
+    assert path is not None and "op_specs" not in path.parts
+    result = read_spec(path)
+    assert result.diagnostics == [] and result.spec is not None and result.spec.cases
+    assert contradictions(result.spec) == []
 
 
 def test_only_lines_of_cases_are_read():
