@@ -75,11 +75,7 @@ class QuickFakeMode(FakeTensorMode):
         key = (_numbers(tensor.shape), _numbers(tensor.stride()))
         known = self._contiguous.get(key)
         if known is None:
-            from torch._prims_common import is_contiguous_for_memory_format_or_false
-
-            known = self._contiguous[key] = is_contiguous_for_memory_format_or_false(
-                tensor, memory_format=torch.contiguous_format
-            )
+            known = self._contiguous[key] = _lies_in_order(tensor)
         return known
 
     def _dtype(self, func: Any, args: Any, kwargs: Mapping[str, Any]) -> torch.dtype | None:
@@ -93,6 +89,14 @@ class QuickFakeMode(FakeTensorMode):
             except (RuntimeError, TypeError, NotImplementedError):  # PyTorch says so in its own way
                 self._dtypes[key] = None
         return self._dtypes[key]
+
+
+def _lies_in_order(tensor: Any) -> bool:
+    """Whether a tensor is known to be contiguous; of PyTorch before 2.8 none is."""
+    from torch import _prims_common as prims
+
+    known = getattr(prims, "is_contiguous_for_memory_format_or_false", None)
+    return known is not None and known(tensor, memory_format=torch.contiguous_format)
 
 
 def _is_pointwise(func: Any) -> bool:
