@@ -153,13 +153,16 @@ class Body:
 
     @property
     def packs_operands(self) -> bool:
-        """Whether the buffers of one queue hold a tile of every operand: each has no event id."""
-        return len(self.operands) > MAX_OPERANDS
+        """Whether the buffers of one queue hold a tile of every operand.
+
+        They do where queues of two copies each would take more event ids than there are.
+        """
+        return 2 * len(self.operands) > EVENT_IDS
 
     @property
     def packs_outputs(self) -> bool:
         """Whether the buffers of one queue hold a tile of every output."""
-        return self.outputs > MAX_OPERANDS
+        return 2 * self.outputs > EVENT_IDS
 
     def times_loaded(self, operand: str) -> tuple[int, int]:
         """Return how often an operand passes into UB.

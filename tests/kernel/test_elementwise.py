@@ -251,6 +251,8 @@ def test_points_of_many_operands(count: int, tmp_path: Path) -> None:
     compute = f"y = torch.where(k, {total}, a)\nz = torch.relu({total})"
     spec = make_spec(compute, " ".join([*names, "k"]), "y z", input_dtypes={"k": ("bool",)})
     op = BuiltOp(spec, tmp_path)
+    # copies overlap computing, whatever the number of operands
+    assert all(body.buffers_in_flight() == 2 for part in op.plan.parts for body in part.bodies)
     inputs = {n: operand(n) for n in names}
     inputs["k"] = torch.rand(SHAPE, generator=torch.Generator().manual_seed(0)) > 0.5
     for auto_sync in (True, False):

@@ -217,11 +217,33 @@ __aicore__ inline void ReduceColumns(const LocalTensor<C>& dst, const LocalTenso
     }
 }
 
+// A joined box as one row: the whole of it where its rows have no gaps between them, else its first
+// row, which all others are to be joined with before.
+__aicore__ inline Tile LineOf(const Tile& box) {
+    Tile line = box;
+    line.joined = false;
+    line.rows = 1;
+    if (box.pitch == box.cols) {
+        line.cols = box.count;
+        line.pitch = box.count;
+    }
+    line.count = line.pitch;
+    return line;
+}
+
 // dst = the rows of the box joined; tmp holds a tile.
 template <int32_t kKind>
 __aicore__ inline void Reduce(const Tile32& dst, const Tile32& src, const Tile32& tmp,
                               const Tile& box) {
-    if (box.lanes) {
+    if (box.joined) {
+        const Tile line = LineOf(box);
+        if (line.count < box.count) {
+            ReduceColumns<kKind>(tmp, src, tmp, box);
+            ReduceLanes<kKind>(dst, tmp, tmp[line.pitch], line);
+        } else {
+            ReduceLanes<kKind>(dst, src, tmp, line);
+        }
+    } else if (box.lanes) {
         ReduceLanes<kKind>(dst, src, tmp, box);
     } else {
         ReduceColumns<kKind>(dst, src, tmp, box);
@@ -231,7 +253,13 @@ __aicore__ inline void Reduce(const Tile32& dst, const Tile32& src, const Tile32
 // Reduce that uses src itself as scratch.
 template <int32_t kKind>
 __aicore__ inline void ReduceInPlace(const Tile32& dst, const Tile32& src, const Tile& box) {
-    if (box.lanes) {
+    if (box.joined) {
+        const Tile line = LineOf(box);
+        if (line.count < box.count) {
+            ReduceColumns<kKind>(src, src, src, box);
+        }
+        ReduceLanesInPlace<kKind>(dst, src, line);
+    } else if (box.lanes) {
         ReduceLanesInPlace<kKind>(dst, src, box);
     } else {
         ReduceColumns<kKind>(dst, src, src, box);
@@ -239,7 +267,9 @@ __aicore__ inline void ReduceInPlace(const Tile32& dst, const Tile32& src, const
 }
 
 // How many numbers a row tile of this box has.
-__aicore__ inline uint32_t RowCount(const Tile& box) { return box.lanes ? box.rows : box.pitch; }
+__aicore__ inline uint32_t RowCount(const Tile& box) {
+    return box.joined ? 1 : (box.lanes ? box.rows : box.pitch);
+}
 
 // The same in whole blocks of floats.
 __aicore__ inline uint32_t RowBlocks(const Tile& box) {
@@ -271,7 +301,12 @@ __aicore__ inline void Position(const Tile32& dst, const Tile& box) {
         AscendC::CreateVecIndex(dst, first, box.pitch);
         VectorBarrier();
         for (uint32_t row = 1; row < box.rows; ++row) {
-            AscendC::Muls(dst[row * box.pitch], dst, 1.0f, box.pitch);
+            if (box.joined) {
+                AscendC::CreateVecIndex(dst[row * box.pitch],
+                                        first + static_cast<float>(row * box.cols), box.pitch);
+            } else {
+                AscendC::Muls(dst[row * box.pitch], dst, 1.0f, box.pitch);
+            }
         }
     } else {
         for (uint32_t row = 0; row < box.rows; ++row) {

@@ -107,7 +107,8 @@ __aicore__ inline void AddVariance(const Tile32& sum, const Tile32& squares, con
                                    uint32_t rowLength, const Tile32& blocks, const Tile& box,
                                    bool first) {
     const uint32_t count = RowBlocks(box);
-    const float boxElements = static_cast<float>(box.lanes ? box.cols : box.rows);
+    const uint32_t reduced = box.joined ? box.rows * box.cols : (box.lanes ? box.cols : box.rows);
+    const float boxElements = static_cast<float>(reduced);
     const Tile32 boxSum = first ? sum : spare;
     const Tile32 boxSquares = first ? squares : spare[rowLength];
     const Tile32 mean = spare[3 * rowLength];

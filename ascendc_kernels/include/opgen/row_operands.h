@@ -103,7 +103,7 @@ template <typename C>
 __aicore__ inline void FillBlocks(const LocalTensor<C>& blocks, const LocalTensor<C>& row,
                                   const Tile& box) {
     constexpr uint32_t kMaxGroups = 255;
-    const uint32_t groups = (box.rows + 7) / 8;
+    const uint32_t groups = ((box.joined ? 1 : box.rows) + 7) / 8;
     for (uint32_t done = 0; done < groups; done += kMaxGroups) {
         const uint32_t now = groups - done < kMaxGroups ? groups - done : kMaxGroups;
         AscendC::Brcb(blocks[done * 8 * kFloatBlock], row[done * 8], static_cast<uint8_t>(now),
@@ -117,7 +117,14 @@ __aicore__ inline void FillBlocks(const LocalTensor<C>& blocks, const LocalTenso
 template <int32_t kOp, bool kWholeFirst = true>
 __aicore__ inline void ApplyRow(const Tile32& dst, const Tile32& whole, const Tile32& row,
                                 const Tile32& blocks, const Tile& box) {
-    if (box.lanes) {
+    if (box.joined) {
+        // one number for all rows: the box is one long row, gaps included
+        Tile line = box;
+        line.rows = 1;
+        line.pitch = box.count;
+        FillBlocks(blocks, row, box);
+        ApplyToBox<kOp, kWholeFirst>(dst, whole, blocks, {0, 0}, line);
+    } else if (box.lanes) {
         FillBlocks(blocks, row, box);
         ApplyToBox<kOp, kWholeFirst>(dst, whole, blocks, {1, 0}, box);
     } else {
@@ -133,7 +140,7 @@ __aicore__ inline void ExpandRow(const LocalTensor<C>& dst, const LocalTensor<C>
     if (box.lanes) {
         const LocalTensor<C> blocks = scratch.template ReinterpretCast<C>();
         FillBlocks(blocks, row, box);
-        BroadcastRows(dst, blocks, box, 1, 0);
+        BroadcastRows(dst, blocks, box, box.joined ? 0 : 1, 0);
     } else {
         BroadcastRows(dst, row, box, 0, 1);
     }
@@ -141,7 +148,9 @@ __aicore__ inline void ExpandRow(const LocalTensor<C>& dst, const LocalTensor<C>
 }
 
 // How many numbers of a row tile belong to the box.
-__aicore__ inline uint32_t RowElements(const Tile& box) { return box.lanes ? box.rows : box.cols; }
+__aicore__ inline uint32_t RowElements(const Tile& box) {
+    return box.joined ? 1 : (box.lanes ? box.rows : box.cols);
+}
 
 // Whether an operand has a number of its own for every row; if not, one serves all of them.
 __aicore__ inline bool EachRow(const Walk& walk, const Tile& box) {

@@ -71,7 +71,15 @@ template <int32_t kKind, typename C>
 __aicore__ inline void ReducePairwise(const LocalTensor<C>& dst, const LocalTensor<C>& src,
                                       const LocalTensor<C>& tmp, const Tile32& scratch,
                                       const Tile& box) {
-    if (box.lanes) {
+    if (box.joined) {
+        const Tile line = LineOf(box);
+        if (line.count < box.count) {
+            ReduceColumns<kKind>(tmp, src, tmp, box);
+            ReduceLanesPairwise<kKind, true>(dst, tmp, tmp, scratch, line);
+        } else {
+            ReduceLanesPairwise<kKind, false>(dst, src, tmp, scratch, line);
+        }
+    } else if (box.lanes) {
         ReduceLanesPairwise<kKind, false>(dst, src, tmp, scratch, box);
     } else {
         ReduceColumns<kKind>(dst, src, tmp, box);
@@ -82,7 +90,13 @@ __aicore__ inline void ReducePairwise(const LocalTensor<C>& dst, const LocalTens
 template <int32_t kKind, typename C>
 __aicore__ inline void ReducePairwiseInPlace(const LocalTensor<C>& dst, const LocalTensor<C>& src,
                                              const Tile32& scratch, const Tile& box) {
-    if (box.lanes) {
+    if (box.joined) {
+        const Tile line = LineOf(box);
+        if (line.count < box.count) {
+            ReduceColumns<kKind>(src, src, src, box);
+        }
+        ReduceLanesPairwise<kKind, true>(dst, src, src, scratch, line);
+    } else if (box.lanes) {
         ReduceLanesPairwise<kKind, true>(dst, src, src, scratch, box);
     } else {
         ReduceColumns<kKind>(dst, src, src, box);

@@ -30,7 +30,8 @@ struct Tile {
     uint64_t row = 0;
     uint64_t col = 0;
     uint64_t outer[kOuterDims] = {};
-    bool lanes = true;  // row kernels: reduced along the columns
+    bool lanes = true;    // row kernels: reduced along the columns
+    bool joined = false;  // row kernels: with lanes, the rows are reduced, too
 };
 
 // Where an operand's element of an iteration point lies: strides per dimension (0: broadcast) and
@@ -72,8 +73,9 @@ struct Share {
     uint64_t last = 0;
 
     __aicore__ inline void Init(uint64_t total) {
-        const uint64_t cores = VectorCores();
-        const uint64_t core = static_cast<uint64_t>(AscendC::GetBlockIdx());
+        Init(total, VectorCores(), static_cast<uint64_t>(AscendC::GetBlockIdx()));
+    }
+    __aicore__ inline void Init(uint64_t total, uint64_t cores, uint64_t core) {
         const uint64_t each = total / cores;
         const uint64_t extra = total % cores;
         first = core * each + (core < extra ? core : extra);

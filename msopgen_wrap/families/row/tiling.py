@@ -49,8 +49,12 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
     fields += [
         *walk_fields(walks, placed),
         field_row("uint32_t", "keptOuter", 0, "how many of outerDims are kept"),
-        field_row("uint32_t", "lanes", 0, "1: reduce along the columns, 0: along the rows"),
-        field_row("uint32_t", "split", 0, "1: all cores share the chunks of every item"),
+        field_row(
+            "uint32_t", "lanes", 0, "1: reduce along the columns, 2: along both, 0: along the rows"
+        ),
+        field_row(
+            "uint32_t", "split", 0, "teams of cores that share the chunks of their items; 0: none"
+        ),
         *BOX_FIELDS,
         TILE_LENGTH,
         field_row("uint32_t", "rowLength", 0, "numbers a row tile holds"),

@@ -117,6 +117,7 @@ struct ElementwiseTiling {
             pitchUnit = transposePitch;
         } else {
             space.EnsureUnitColumns();
+            space.LeaveBackwardRows(operands);
         }
         if (!space.PadToMax()) {
             return "the shapes do not collapse to " + std::to_string(kMaxDims) +

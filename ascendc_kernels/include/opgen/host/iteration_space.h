@@ -14,6 +14,10 @@
 
 namespace opgen {
 
+// Elements of a row from which on it matters that its neighbours are copied with it: shorter ones
+// are bursts of their own in any order.
+constexpr int64_t kLeastForwardColumns = 8;
+
 // The common iteration space of several operands (inputs and outputs), collapsed.
 struct IterationSpace {
     std::vector<int64_t> dim;
@@ -149,6 +153,29 @@ struct IterationSpace {
                 Push(1, zeros, zeros, std::vector<int64_t>(stride.size(), 1));
                 return;
             }
+        }
+    }
+    // Where rows of an operand run backwards, which takes a copy for each of them, let another
+    // dimension be that of the rows: the longest along which all operands run forwards.
+    void LeaveBackwardRows(const std::vector<Operand>& operands) {
+        if (dim.size() < 3 || dim.back() < kLeastForwardColumns) {
+            return;
+        }
+        const size_t rows = dim.size() - 2;
+        bool backwards = false;
+        for (size_t v = 0; v < stride.size(); ++v) {
+            backwards = backwards || (memory[v] && stride[v][rows] < 0);
+        }
+        size_t best = rows;
+        for (size_t i = 0; backwards && i < rows; ++i) {
+            bool forwards = best == rows || dim[i] > dim[best];
+            for (size_t v = 0; forwards && v < stride.size(); ++v) {
+                forwards = !memory[v] || (stride[v][i] >= 0 && RowsFit(v, i, operands[v].bytes));
+            }
+            best = forwards ? i : best;
+        }
+        if (best != rows) {
+            MoveBeforeLast(best);
         }
     }
     // Pad with leading dimensions of size 1 to kMaxDims; false: more dimensions than that.

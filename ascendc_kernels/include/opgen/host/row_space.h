@@ -19,11 +19,15 @@ namespace opgen {
 constexpr int64_t kRowGroup = 8;  // rows that instructions copy or fill at once
 // Elements of a tile whose computing takes longer than the start-ups of its instructions.
 constexpr int64_t kOverlapped = 4096;
+// Rows whose reduced axes are not one stretch are gathered in boxes of their own from so many
+// elements on; shorter ones go through several at a time.
+constexpr int64_t kJoinedElements = 8192;
+constexpr int64_t kJoinedColumns = 64;
 constexpr int64_t kRowsPerSum = 2;  // the least rows of a core for each sum of columns
 // Rows that stream are read for their reductions and again for the outputs.
 constexpr double kStreamedPasses = 2;
-// What joining the accumulators of all cores takes, in cycles: `opgen profile` shows some 5 us with
-// few cores, most of it two waits of all cores, and a copy more for each core.
+// What joining the accumulators of cores takes, in cycles: `opgen profile` shows some 5 us with few
+// cores, most of it two waits of all cores, and a copy more for each core of a team.
 constexpr double kExchangeCycles = 9000;
 constexpr double kJoinCycles = 80;
 // What row kernels take for each cycle that is counted: the steps of a reduction and the
@@ -61,6 +65,7 @@ class RowSpace {
     std::vector<OperandBounds> bounds;  // where the elements of each operand begin and end
     int64_t keptOuter = 0;              // number of kept outer dimensions
     bool lanes = true;                  // the columns are reduced
+    bool joined = false;                // with lanes: the rows are reduced, too
     int64_t reducedCount = 1;           // elements per reduction
     bool fits = true;                   // false: more outer dimensions than a Walk has
 
@@ -69,7 +74,7 @@ class RowSpace {
     int64_t items = 0;
     int64_t chunks = 0;
     bool resident = false;
-    bool split = false;  // all cores share the chunks of every item
+    int64_t split = 0;   // teams of cores that share the chunks of their items
     int64_t copies = 2;  // of the queues
     int64_t usedCores = 1;
     int64_t tileLength = 0;  // elements a tile holds; 0: not even one row group fits
@@ -108,6 +113,29 @@ class RowSpace {
             space.push_back(Dimension(1, reduces, operands.size()));
         }
         Arrange(space, operands);
+    }
+
+    // Let a box hold the rows of one reduction where two dimensions are reduced with a kept one
+    // between them, as in group norms: such a box has all elements of a result, or a large part.
+    void JoinRows() {
+        const size_t other = static_cast<size_t>(keptOuter);
+        constexpr size_t rows = static_cast<size_t>(kMaxDims - 2);
+        bool alone = lanes && fits && other < rows && dim[other] > 1;
+        for (size_t i = other + 1; alone && i < rows; ++i) {
+            alone = dim[i] == 1;
+        }
+        const int64_t cols = dim[kMaxDims - 1];
+        if (!alone || cols < kJoinedColumns || dim[other] < kJoinedElements / cols) {
+            return;
+        }
+        std::swap(dim[other], dim[rows]);
+        for (size_t v = 0; v < stride.size(); ++v) {
+            std::swap(stride[v][other], stride[v][rows]);
+            std::swap(bounds[v].ends[other], bounds[v].ends[rows]);
+            std::swap(bounds[v].ends[kMaxDims + other], bounds[v].ends[kMaxDims + rows]);
+        }
+        joined = true;
+        ++keptOuter;
     }
 
     // How many of `most` cores pay off; Choose needs what it found: a core more takes time at the
@@ -164,19 +192,28 @@ class RowSpace {
         } else if (whole && asked.buffers != 2 && Stay(budgets.resident, operands, cores, kept)) {
             chosen = &budgets.resident;
             copies = 1;
+        } else if (joined) {
+            StreamJoined(*chosen, operands, cores, kept);
         } else if (lanes) {
             StreamLanes(*chosen, operands, cores, kept, reduced);
         } else {
             StreamRows(*chosen, operands, cores, kept, reduced);
         }
         copies = asked.buffers == 1 ? 1 : copies;
-        items = kept * (lanes ? CeilDiv(rows, boxRows) : CeilDiv(cols, boxCols));
-        chunks = reduced * (lanes ? CeilDiv(cols, boxCols) : CeilDiv(rows, boxRows));
+        const int64_t rowBoxes = CeilDiv(rows, boxRows);
+        const int64_t colBoxes = CeilDiv(cols, boxCols);
+        items = kept * (joined ? 1 : (lanes ? rowBoxes : colBoxes));
+        chunks = reduced * (joined ? rowBoxes * colBoxes : (lanes ? colBoxes : rowBoxes));
         resident = chunks == 1 && stays;
-        split = !resident && items > 0 && chunks > 1 && Shares(items, items, cores);
+        const double all = static_cast<double>(kept) * static_cast<double>(lanes ? rows : cols);
+        const int64_t part = lanes ? boxRows : boxCols;
+        const double largest = joined ? 1.0 / static_cast<double>(std::max<int64_t>(1, kept))
+                                      : static_cast<double>(part) / std::max(1.0, all);
+        split = !resident && items > 0 && chunks > 1 ? Teams(items, items, largest, cores) : 0;
         // as few cores as are done in the same time: each reads what all rows share
-        const int64_t work = std::max<int64_t>(1, split ? chunks : items);
-        usedCores = CeilDiv(work, CeilDiv(work, std::min(cores, work)));
+        const int64_t teams = std::max<int64_t>(1, split);
+        const int64_t work = std::max<int64_t>(1, split > 0 ? chunks : items);
+        usedCores = teams * CeilDiv(work, CeilDiv(work, std::min(cores / teams, work)));
         Measure(boxRows, boxCols);
         if (!chosen->Fits(room, tileLength, rowLength, blockRows)) {
             tileLength = 0;
@@ -189,7 +226,7 @@ class RowSpace {
         for (int64_t i = 0; i < keptOuter; ++i) {
             rows *= dim[i];
         }
-        const bool whole = resident && lanes && dim[kMaxDims - 1] == reducedCount;
+        const bool whole = resident && lanes && !joined && dim[kMaxDims - 1] == reducedCount;
         return tileLength > 0 && whole && rows >= kRowsPerSum * sums * usedCores;
     }
     OperandWalk Walk(size_t operand) const {
@@ -256,7 +293,7 @@ class RowSpace {
     }
     // Whether a dimension of the arranged space is reduced.
     bool Reduces(int64_t i) const {
-        return i < kMaxDims - 2 ? i >= keptOuter : (i == kMaxDims - 1) == lanes;
+        return i < kMaxDims - 2 ? i >= keptOuter : joined || (i == kMaxDims - 1) == lanes;
     }
     static void Append(std::vector<Dimension>& space, const Dimension& next) {
         bool merges = !space.empty() && space.back().reduced == next.reduced;
@@ -321,8 +358,9 @@ class RowSpace {
     void Measure(int64_t rows, int64_t cols) {
         const int64_t pitch = AlignUp(cols, pitchUnit_);
         tileLength = AlignUp(rows * pitch, kUnit);
-        rowLength = AlignUp(lanes ? rows : pitch, kUnit);
-        blockRows = AlignUp(lanes ? rows : 1, kRowGroup);
+        const int64_t own = lanes && !joined ? rows : 1;  // with a number each
+        rowLength = AlignUp(lanes ? own : pitch, kUnit);
+        blockRows = AlignUp(own, kRowGroup);
     }
     bool Holds(const RowBudget& budget, int64_t rows, int64_t cols) {
         Measure(rows, cols);
@@ -331,7 +369,7 @@ class RowSpace {
     // The most rows of `cols` elements that one box holds, 0: not one.
     int64_t MostRows(const RowBudget& budget, int64_t cols) {
         const int64_t pitch = AlignUp(cols, pitchUnit_);
-        const double row = lanes ? budget.number + budget.row : 0.0;
+        const double row = lanes && !joined ? budget.number + budget.row : 0.0;
         const double most = Left(budget, lanes ? kUnit : AlignUp(pitch, kUnit)) /
                             (budget.element * static_cast<double>(pitch) + row);
         const int64_t fit = std::min(static_cast<int64_t>(most), mostTile_ / pitch);
@@ -359,6 +397,11 @@ class RowSpace {
               int64_t kept) {
         const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
         const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
+        if (joined) {
+            boxRows = rows;
+            boxCols = cols;
+            return rows <= kMaxBlockCount && Holds(budget, rows, cols) && RowsFit(cols, operands);
+        }
         if (lanes) {
             const int64_t most = std::min(MostRows(budget, cols), kMaxBlockCount);
             boxCols = cols;
@@ -386,16 +429,26 @@ class RowSpace {
         const int64_t each = CeilDiv(std::max<int64_t>(1, dim[kMaxDims - 1]), parts);
         return AlignUp(each, std::max<int64_t>(64, pitchUnit_));
     }
-    // Whether all cores are sooner ready with shared chunks, which takes an exchange for each item,
-    // than `apart` cores that have rows of their own.
-    bool Shares(int64_t apart, int64_t sharedItems, int64_t cores) const {
-        if (apart * 2 > cores) {
-            return false;
+    // How many teams of cores share chunks: one for each of the `apart` items, which takes one
+    // exchange; 1, so that all cores go through `sharedItems`, with an exchange for each; 0 where
+    // cores that have items of their own are ready sooner. largest: the share of an item of all
+    // work.
+    int64_t Teams(int64_t apart, int64_t sharedItems, double largest, int64_t cores) const {
+        if (apart <= 0 || apart * 2 > cores) {
+            return 0;
         }
         const double all = kStreamedPasses * workCycles_;
-        const double exchange = kExchangeCycles + kJoinCycles * static_cast<double>(cores);
-        return all / static_cast<double>(std::max<int64_t>(1, apart)) >
-               all / static_cast<double>(cores) + exchange * static_cast<double>(sharedItems);
+        const int64_t team = cores / apart;
+        const double shared = all / static_cast<double>(cores) +
+                              static_cast<double>(sharedItems) * ExchangeCycles(cores);
+        const double teams = largest * all / static_cast<double>(team) + ExchangeCycles(team);
+        if (largest * all <= std::min(shared, teams)) {
+            return 0;
+        }
+        return teams < shared ? apart : 1;
+    }
+    static double ExchangeCycles(int64_t cores) {
+        return kExchangeCycles + kJoinCycles * static_cast<double>(cores);
     }
     // One row per kept element: whole rows where they fit, else chunks.
     void StreamLanes(const RowBudget& budget, const std::vector<Operand>& operands, int64_t cores,
@@ -410,18 +463,41 @@ class RowSpace {
             return;
         }
         boxRows = 1;
-        if (!Shares(rows * kept, kept * CeilDiv(rows, kRowGroup), cores)) {
+        const int64_t apart = rows * kept;
+        const double largest = 1.0 / static_cast<double>(std::max<int64_t>(1, apart));
+        const int64_t teams = Teams(apart, kept * CeilDiv(rows, kRowGroup), largest, cores);
+        if (teams == 0) {
             boxCols = std::max<int64_t>(1, MostCols(budget, 1));
             return;
         }
-        // The cores will share the chunks of each item: as many for every core, of several rows so
-        // that an exchange serves all of them.
-        boxRows = RowsFit(kUnit, operands) ? std::min(rows, kRowGroup) : 1;
+        // Cores will share the chunks of each item: as many for every core. Where all cores do,
+        // chunks have several rows, so that an exchange serves all of them.
+        boxRows = teams == 1 && RowsFit(kUnit, operands) ? std::min(rows, kRowGroup) : 1;
         const int64_t widest = std::max<int64_t>(1, MostCols(budget, boxRows));
-        const int64_t each = std::max<int64_t>(1, CeilDiv(cols * reduced, cores));
+        const int64_t each = std::max<int64_t>(1, CeilDiv(cols * reduced, cores / teams));
         const int64_t fair = AlignUp(CeilDiv(each, CeilDiv(each, widest)), 64);
         boxCols = std::min(widest, std::max<int64_t>(CeilDiv(1024, boxRows), fair));
         boxRows = RowsFit(boxCols, operands) ? boxRows : 1;
+    }
+    // Several rows of one reduction: whole ones where they fit, else parts of one row.
+    void StreamJoined(const RowBudget& budget, const std::vector<Operand>& operands, int64_t cores,
+                      int64_t kept) {
+        const int64_t rows = std::max<int64_t>(1, dim[kMaxDims - 2]);
+        const int64_t cols = std::max<int64_t>(1, dim[kMaxDims - 1]);
+        const double largest = 1.0 / static_cast<double>(std::max<int64_t>(1, kept));
+        const int64_t teams = Teams(kept, kept, largest, cores);
+        const int64_t sharing = teams > 0 ? cores / teams : 1;
+        const int64_t most = std::min(MostRows(budget, cols), kMaxBlockCount);
+        boxCols = cols;
+        boxRows = 1;
+        if (most == 0) {
+            const int64_t widest = std::max<int64_t>(1, MostCols(budget, 1));
+            const int64_t even = CeilDiv(cols, CeilDiv(cols, widest));
+            boxCols = std::min(widest, AlignUp(even, kJoinedColumns));
+        } else if (RowsFit(cols, operands)) {
+            const int64_t longest = std::min(most, CeilDiv(rows, std::min(rows, sharing)));
+            boxRows = CeilDiv(rows, CeilDiv(rows, longest));
+        }
     }
     // One row per reduced element, vectorised over the kept columns.
     void StreamRows(const RowBudget& budget, const std::vector<Operand>& operands, int64_t cores,
@@ -436,8 +512,11 @@ class RowSpace {
                            kMaxBlockCount);
         boxRows = RowsFit(boxCols, operands) ? boxRows : 1;
         const int64_t apart = kept * CeilDiv(cols, boxCols);
-        if (Shares(apart, apart, cores)) {
-            const int64_t each = CeilDiv(rows * reduced, cores);
+        const double largest =
+            static_cast<double>(boxCols) / static_cast<double>(std::max<int64_t>(1, kept * cols));
+        const int64_t teams = Teams(apart, apart, largest, cores);
+        if (teams > 0) {
+            const int64_t each = CeilDiv(rows * reduced, cores / teams);
             boxRows = std::max<int64_t>(1, std::min(boxRows, std::max<int64_t>(each, 8)));
         }
     }
