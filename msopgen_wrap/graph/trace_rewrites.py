@@ -2,9 +2,9 @@
 
 *Composites.* ``F.pad`` in circular mode writes into views of an empty tensor;
 ``F.gaussian_nll_loss`` looks at the values of a tensor first; ``F.linear`` and
-``F.local_response_norm`` join axes; ``torch.linspace`` takes a size as a plain number;
-``F.embedding_bag`` is one operator. No decomposition table reaches them: tracing takes what stands
-here instead.
+``F.local_response_norm`` join axes; ``torch.einsum`` joins the axes of an ellipsis;
+``torch.linspace`` takes a size as a plain number; ``F.embedding_bag`` is one operator. No
+decomposition table reaches them: tracing takes what stands here instead.
 
 *Symbolic indices.* Of an index such as ``x[:, n]`` torch takes plain numbers only. A list of a few
 numbers (``x[[0, 2]]``), or several (``x[[0, 2], [1, 1]]``), would become tensors of indices; the
@@ -25,6 +25,7 @@ from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
 from msopgen_wrap.graph.differentiated import DIFFERENTIATED, power
 from msopgen_wrap.graph.differentiated_losses import gaussian_nll_loss
+from msopgen_wrap.graph.ellipses import ellipsis_functions
 from msopgen_wrap.graph.even_steps import even_step_functions
 from msopgen_wrap.graph.index_decompositions import index_functions
 from msopgen_wrap.graph.joined_rows import OF_ANY_RANK
@@ -92,6 +93,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
     **bag_functions(),
     **counting_functions(),
+    **ellipsis_functions(),
     **even_step_functions(),
     **quantile_functions(),
 }
