@@ -165,6 +165,22 @@ def thinned(case: Any, most: int = ELEMENTS_AT_MOST) -> Any:
     return small
 
 
+def quartered(case: Any) -> Any:
+    """Return a copy of a case with a quarter of every size, so that sums of sizes stay such.
+
+    A size from the square of the largest attr on is a product of that attr and others: it becomes
+    a sixteenth.
+    """
+    counts = [n for n in _numbers(case.attrs or {}) if n > KEPT]
+    square = max(counts, default=0) ** 2 or math.inf
+
+    def change(number: int) -> int:
+        factor = 16 if number >= square else 4
+        return number // factor if number > KEPT and number % factor == 0 else number
+
+    return _changed(case, change)
+
+
 def _shapes(value: Any) -> Iterator[list[int]]:
     for item in value or ():
         if isinstance(item, list) and item and isinstance(item[0], int):
@@ -176,6 +192,7 @@ def _shapes(value: Any) -> Iterator[list[int]]:
 def variants(case: Any) -> Iterator[Any]:
     """Yield smaller forms of a case, the one that keeps most relations last."""
     yield divided(case)
-    for small in (shortened(case), thinned(case, 8 * ELEMENTS_AT_MOST), proportioned(case)):
+    kept = (thinned(case, 8 * ELEMENTS_AT_MOST), proportioned(case), quartered(case))
+    for small in (shortened(case), *kept):
         if elements(small.input_shapes) <= 16 * ELEMENTS_AT_MOST:
             yield small
