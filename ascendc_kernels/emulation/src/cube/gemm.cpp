@@ -18,6 +18,9 @@ constexpr uint32_t kRows = 6;  // rows and vectors of C kept in registers: 12 ac
 constexpr uint32_t kVectors = 2;
 constexpr uint32_t kWidth = kLanes * kVectors;
 constexpr uint32_t kDepth = 256;  // rows of B in a strip: 16 KB, half of a usual L1 cache
+// Products that are added to each other before they are added to C. The cube adds those of a
+// fractal (32 bytes along K) first; groups of as few cost a fifth of the speed here.
+constexpr uint32_t kGroup = 64;
 
 inline Vec Load(const float* p) {
     Vec v;
@@ -38,10 +41,7 @@ inline Vec MulAdd(Vec x, Vec y, Vec sum) {
 // kHeight x kWidth elements of C; strip: k rows of kWidth elements of B.
 template <bool kExact, uint32_t kHeight>
 void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* strip, uint32_t k) {
-    Vec sum[kHeight][kVectors];
-    for (uint32_t i = 0; i < kHeight; ++i) {
-        for (uint32_t j = 0; j < kVectors; ++j) sum[i][j] = Load(c + i * ldc + j * kLanes);
-    }
+    Vec sum[kHeight][kVectors] = {};
     for (uint32_t p = 0; p < k; ++p) {
         const Vec b0 = Load(strip + p * kWidth);
         const Vec b1 = Load(strip + p * kWidth + kLanes);
@@ -53,7 +53,10 @@ void Tile(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* str
         }
     }
     for (uint32_t i = 0; i < kHeight; ++i) {
-        for (uint32_t j = 0; j < kVectors; ++j) Store(c + i * ldc + j * kLanes, sum[i][j]);
+        for (uint32_t j = 0; j < kVectors; ++j) {
+            float* out = c + i * ldc + j * kLanes;
+            Store(out, Load(out) + sum[i][j]);
+        }
     }
 }
 
@@ -118,10 +121,14 @@ void Gemm(float* c, uint64_t ldc, const float* a, uint64_t lda, const float* b, 
                 const TileCall tile = tiles[rows - 1];
                 float* out = c + i * ldc + j;
                 const float* left = a + i * lda + p;
-                if (columns == kWidth) {
-                    tile(out, ldc, left, lda, strip, depth);
-                } else {
-                    PartTile(tile, out, ldc, left, lda, strip, rows, columns, depth);
+                for (uint32_t q = 0; q < depth; q += kGroup) {
+                    const uint32_t group = std::min(kGroup, depth - q);
+                    const float* right = strip + q * kWidth;
+                    if (columns == kWidth) {
+                        tile(out, ldc, left + q, lda, right, group);
+                    } else {
+                        PartTile(tile, out, ldc, left + q, lda, right, rows, columns, group);
+                    }
                 }
             }
         }
