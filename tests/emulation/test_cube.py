@@ -181,6 +181,19 @@ def test_accumulation(kernel, types, parts, bias):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=2e-2 if bias else 5e-5)
 
 
+def test_long_sums_are_added_in_groups(kernel):
+    """Their error is far below that of adding one product after another."""
+    exact, got = _product(kernel, ("f32", "f32"), 16, 16, 896)
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((16, 896)).astype(np.float32)
+    b = rng.standard_normal((896, 16)).astype(np.float32)
+    serial = np.zeros((16, 16), np.float32)
+    for p in range(896):
+        serial += a[:, p : p + 1] * b[p]
+    of_serial = np.sqrt(np.mean((serial - a.astype(np.float64) @ b) ** 2))
+    assert np.sqrt(np.mean((got - exact) ** 2)) < 0.6 * of_serial
+
+
 def test_hf32(kernel):
     """hf32 keeps 11 bits of mantissa of both inputs: far from fp32, near to numpy on rounded."""
     exact, got = _product(kernel, ("f32", "f32"), 32, 32, 64, hf32=1)
