@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msopgen_wrap.torch_import import torch
+
+# Parts of torch come after its door.
+# isort: split
 from torch._dispatch.python import no_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, in_kernel_invocation_manager
 from torch.utils._mode_utils import no_dispatch
-
-from msopgen_wrap.torch_import import torch
 
 _COPY = torch.ops.aten._to_copy.default
 # Its C++ function takes symbols; PyTorch asks the sizes of a broadcast instead.
@@ -93,9 +95,7 @@ class QuickFakeMode(FakeTensorMode):
 
 def _lies_in_order(tensor: Any) -> bool:
     """Whether a tensor is known to be contiguous; of PyTorch before 2.8 none is."""
-    from torch import _prims_common as prims
-
-    known = getattr(prims, "is_contiguous_for_memory_format_or_false", None)
+    known = getattr(torch._prims_common, "is_contiguous_for_memory_format_or_false", None)
     return known is not None and known(tensor, memory_format=torch.contiguous_format)
 
 

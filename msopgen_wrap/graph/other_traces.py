@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.spec.model import OpSpec
@@ -45,8 +46,9 @@ def traces_with_others(
         name: of an int or list_int attr.
 
     Returns:
-        The values that the sample's shapes have, one at least, with their graphs. An attr that is
-        no axis has them among small counts.
+        The values that the sample's shapes have, with their graphs. There is one at least, among
+        small counts for an attr that is no axis; none may be for one that :func:`trace` has put
+        back into the graph as a count.
 
     Raises:
         OpgenError: OPG202 where the sample has no other value, so that nothing is proved; else as
@@ -54,11 +56,12 @@ def traces_with_others(
     """
     attr = spec.attr(name)
     values = other_values(attr, traced)
+    proved = name in count_attrs(spec)
     counts = [v for v in (1, 2, 3, 4) if v not in (*values, traced.structural[name])]
-    for tried in (values, counts if attr.type == "int" else []):
+    for tried in (values, [] if proved or attr.type != "int" else counts):
         graphs = [(value, trace_with(spec, traced, name, value)) for value in tried]
         found = [(value, graph) for value, graph in graphs if graph is not None]
-        if found:
+        if found or proved:
             return found
     raise OpgenError(
         Diagnostic(

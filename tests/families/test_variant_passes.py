@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.planner import plan_op
-from msopgen_wrap.graph.scalars import tensors_of
+from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.render.call_reading import operand_condition
+from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
@@ -78,15 +82,23 @@ def test_elements_taken_of_a_longer_tensor_have_axes_of_their_own() -> None:
     assert {d.code for d in caught.value.diagnostics} == {"OPG204"}
 
 
-def test_views_by_sizes_of_absent_inputs_are_only_made_where_they_are_read() -> None:
-    """A pass serves calls with and without a mask, and some of its views have the mask's sizes."""
-    plan = plan_op(gradient(MASKED))
-    found = 0
-    for part in plan.parts:
-        present = {"mask" in part.variants[index].present for index in part.served}
-        for name, view in part.operands().items():
-            sizes = [size for step in view.steps for size in step.shape]
-            if present == {False, True} and any("mask" in tensors_of(size) for size in sizes):
-                assert operand_condition(part, name, view)
-                found += 1
-    assert found
+@pytest.mark.parametrize(
+    ("tensor", "reading", "condition"),
+    [
+        ("q", (0, 1), ""),
+        ("q", (0,), "variant == 0"),
+        ("mask", (0,), "maskStorage != nullptr"),
+        ("mask", (), "maskStorage != nullptr"),
+    ],
+)
+def test_operands_are_viewed_where_they_are_read(
+    tensor: str, reading: tuple[int, ...], condition: str
+) -> None:
+    """A pass that serves calls with and without a mask may have views with the mask's sizes."""
+    spec = parse_spec(MASKED, "op.yaml").spec
+    assert spec is not None
+    view = View(tensor, 4)
+    bodies = [SimpleNamespace(variant=i, operands={"a": view}) for i in reading]
+    variants = [Variant((), ("mask",)), Variant((), ())]
+    plan: Any = SimpleNamespace(spec=spec, served=(0, 1), variants=variants, bodies=bodies)
+    assert operand_condition(plan, "a", view) == condition
