@@ -149,6 +149,7 @@ class RowSpace {
         }
         double read = 0;
         double written = 0;
+        double readByAll = 0;
         for (size_t v = 0; v < operands.size(); ++v) {
             double elements = 1;
             bool shared = false;
@@ -157,9 +158,12 @@ class RowSpace {
                 elements *= moves ? static_cast<double>(dim[i]) : 1.0;
                 shared = shared || (!moves && dim[i] > 1 && !Reduces(i));
             }
-            (operands[v].written ? written : read) +=
-                shared ? 0.0 : elements * static_cast<double>(operands[v].bytes);
+            double& bytes = operands[v].written ? written : (shared ? readByAll : read);
+            bytes += shared && operands[v].written
+                         ? 0.0
+                         : elements * static_cast<double>(operands[v].bytes);
         }
+        sharedCycles_ = rates.Cycles(readByAll, 0, 0);
         workCycles_ = kRowOverhead * rates.Cycles(read, written, all * vectorCycles);
         if (asked.cores > 0 || !(all > 0)) {
             return most;  // no elements; rows of none have results, too
@@ -439,10 +443,14 @@ class RowSpace {
         }
         const double all = kStreamedPasses * workCycles_;
         const int64_t team = cores / apart;
-        const double shared = all / static_cast<double>(cores) +
-                              static_cast<double>(sharedItems) * ExchangeCycles(cores);
-        const double teams = largest * all / static_cast<double>(team) + ExchangeCycles(team);
-        if (largest * all <= std::min(shared, teams)) {
+        // What all items share is read once more for each of them.
+        const double shared =
+            all / static_cast<double>(cores) +
+            static_cast<double>(sharedItems) *
+                (ExchangeCycles(cores) + sharedCycles_ / static_cast<double>(cores));
+        const double teams =
+            (largest * all + sharedCycles_) / static_cast<double>(team) + ExchangeCycles(team);
+        if (largest * all + sharedCycles_ <= std::min(shared, teams)) {
             return 0;
         }
         return teams < shared ? apart : 1;
@@ -521,7 +529,8 @@ class RowSpace {
         }
     }
 
-    double workCycles_ = 0;  // that a single core takes to read and compute everything once
+    double workCycles_ = 0;    // that a single core takes to read and compute everything once
+    double sharedCycles_ = 0;  // that it takes to read what all results share
     int64_t room_ = 0;
     int64_t mostTile_ = INT64_MAX;  // elements a tile may hold
     int64_t pitchUnit_ = 1;
