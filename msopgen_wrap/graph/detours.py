@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.axes_of_one import is_one
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -82,7 +83,7 @@ def _dropped(node: Node) -> list[int]:
         return []
     places = listed if isinstance(listed, (list, tuple)) else [listed]
     axes = sorted(int(a) % value.dim() for a in places)  # type: ignore[arg-type]
-    return axes if all(_is_one(value.shape[a]) for a in axes) else []
+    return axes if all(is_one(value.shape[a]) for a in axes) else []
 
 
 def _behind_unsqueeze(graph: Graph, node: Node, axis: int, pending: list[Node]) -> None:
@@ -90,7 +91,7 @@ def _behind_unsqueeze(graph: Graph, node: Node, axis: int, pending: list[Node]) 
     below, shape = above.args[0], above.meta["val"].shape
     added = int(above.args[1]) % len(shape)
     first, last = sorted((added, axis))
-    if all(map(_is_one, shape[first : last + 1])):
+    if all(map(is_one, shape[first : last + 1])):
         _take(graph, node, below)
         return
     inner = _squeezed(graph, node, below, [axis - (axis > added)])
@@ -137,12 +138,12 @@ def _passes(work: Node, axis: int) -> bool:
 
 def _ends(node: Node, axis: int) -> bool:
     shape = node.meta["val"].shape
-    if not _is_one(shape[axis]):
+    if not is_one(shape[axis]):
         return False
     if node.target is _UNSQUEEZE:
         added = int(node.args[1]) % len(shape)  # type: ignore[arg-type]
         first, last = sorted((added, axis))
-        beside = all(map(_is_one, shape[first : last + 1]))
+        beside = all(map(is_one, shape[first : last + 1]))
         return beside or _ends(node.args[0], axis - (axis > added))  # type: ignore[arg-type]
     return _is_pointwise(node) and _passes(node, axis)
 
@@ -154,11 +155,6 @@ def _is_pointwise(node: Node) -> bool:
     conversions = (*_FILLS, _aten._to_copy.default)
     tensor = isinstance(node.meta.get("val"), torch.Tensor)
     return tensor and (torch.Tag.pointwise in target.tags or target in conversions)
-
-
-def _is_one(size: Any) -> bool:
-    known = size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size
-    return bool(known == 1)
 
 
 def _squeezed(graph: Graph, before: Node, source: Node, axes: list[int]) -> Node:

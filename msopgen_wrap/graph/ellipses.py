@@ -72,4 +72,4 @@ def _ending_with(x: Any, letters: str, last: str) -> Any:
 
 def ellipsis_functions() -> dict[Any, Callable[..., Any]]:
     """Return what a trace calls instead of functions; NotImplemented leaves a call to PyTorch."""
-    return {torch.einsum: _einsum, torch.functional.einsum: _einsum}
+    return {torch.einsum: _einsum}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.graph.sizes import same_shape
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -52,7 +52,7 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
         _replace(graph, user, number, list(user.args[1]))  # type: ignore[arg-type]
     elif torch.Tag.pointwise not in getattr(user.target, "tags", ()):
         return
-    elif any(n is not repeated and _same_shape(n, user) for n in tensors):
+    elif any(n is not repeated and same_shape(n, user) for n in tensors):
         user.replace_input_with(repeated, number)
     elif tensors == [repeated]:
         with graph.inserting_before(user):
@@ -84,8 +84,3 @@ def _keeps_axes(node: Node) -> bool:
     """Whether an ``expand`` repeats along axes that its source has, with size 1."""
     shape, sizes = _shape(node.args[0]), node.args[1]
     return shape is not None and len(shape) == len(sizes)  # type: ignore[arg-type]
-
-
-def _same_shape(first: Node, second: Node) -> bool:
-    one, other = ([getattr(n, "node", n) for n in _shape(node)] for node in (first, second))
-    return len(one) == len(other) and all(map(same_size, one, other))

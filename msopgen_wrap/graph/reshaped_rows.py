@@ -7,15 +7,17 @@ groups, and its result is reshaped: an output is stored in any shape that has it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.graph.axes_of_one import is_one
-from msopgen_wrap.graph.sizes import same_size
+from msopgen_wrap.graph.sizes import same_shape
 from msopgen_wrap.graph.views import (
     RESHAPES,
+    has_named_tensors,
     is_pointwise,
     is_stored,
+    is_tensor,
     keeps_order,
     made_of_inputs,
 )
@@ -51,7 +53,7 @@ def move_reshapes_behind_work(graph: Graph) -> None:
         if node.target not in RESHAPES or is_stored(node) or not _has_rows(node.args[0]):
             continue
         groups = _groups(_sizes(node.args[0]), _sizes(node))
-        sizes = _written_sizes(graph, node.args[0])
+        sizes = None if groups is None else _written_sizes(graph, node.args[0])
         if groups is not None and sizes is not None:
             _Work(graph, node, groups, sizes).move()
     graph.eliminate_dead_code()
@@ -92,7 +94,7 @@ class _Work:
             known = any(n is self.reshape or n in found for n in node.all_input_nodes)
             if known and is_pointwise(node) and self._as_large(node):
                 others = [n for n in _tensors(node) if n is not self.reshape and n not in found]
-                if not _tensors(node.kwargs.values()) and all(map(self._has_place, others)):
+                if not has_named_tensors(node) and all(map(self._has_place, others)):
                     found[node] = None
             node = node.next
         return list(found)
@@ -109,7 +111,7 @@ class _Work:
 
     def _is_undone(self, node: Node) -> bool:
         """Whether a tensor is reshaped in the same way."""
-        return node.target in RESHAPES and _same_shape(node.args[0], self.source)
+        return node.target in RESHAPES and same_shape(node.args[0], self.source)
 
     def _shape_of(self, node: Node) -> list[Any] | None:
         """Return the sizes of a tensor before the reshape, None where it has none.
@@ -131,7 +133,7 @@ class _Work:
 
     def _redo(self, node: Node) -> None:
         def before(argument: Any) -> Any:
-            if not isinstance(argument, Node) or not _is_tensor(argument):
+            if not isinstance(argument, Node) or not is_tensor(argument):
                 return argument
             if argument in self.inside:
                 return self.inside[argument]
@@ -161,7 +163,7 @@ class _Work:
             shown = self.graph.call_function(self.reshape.target, arguments)  # type: ignore[arg-type]
         shown.meta = dict(node.meta)
         for user in [user for user in node.users if user not in within]:
-            if user.target in RESHAPES and _same_shape(user, moved):
+            if user.target in RESHAPES and same_shape(user, moved):
                 user.replace_all_uses_with(moved)
             else:
                 user.replace_input_with(node, shown)
@@ -184,7 +186,7 @@ def _has_rows(value: Any) -> bool:
 
 def _keeps_order(node: Node) -> bool:
     """Whether a node has the elements of its arguments in their order, or makes no tensor."""
-    makes_tensor = node.op == "call_function" and _is_tensor(node)
+    makes_tensor = node.op == "call_function" and is_tensor(node)
     return not makes_tensor or is_pointwise(node) or node.target in _KEPT_ORDER
 
 
@@ -197,7 +199,7 @@ def _written_sizes(graph: Graph, value: Any) -> list[Any] | None:
             return list(node.args[1])
         if node.op == "placeholder":
             return _input_sizes(graph, node)
-        inputs = [n for n in _tensors(node) if n not in seen and _same_shape(n, value)]
+        inputs = [n for n in _tensors(node) if n not in seen and same_shape(n, value)]
         pending += inputs
         seen.update(inputs)
     return None
@@ -223,7 +225,7 @@ def _groups(before: Sequence[Any], behind: Sequence[Any]) -> Groups | None:
     """Return which axes of two shapes hold the same elements, None where only axes of 1 differ.
 
     The sizes at which the graph is traced decide. They differ from each other, and the finished
-    graph is tried at others.
+    graph is tried at others where the op has no attr that counts.
     """
     first, second = ([(i, _traced(s)) for i, s in enumerate(shape)] for shape in (before, behind))
     groups: Groups = []
@@ -248,25 +250,11 @@ def _traced(size: Any) -> int:
     return int(size.node.hint) if isinstance(size, torch.SymInt) else int(size)
 
 
-def _equal(first: Any, second: Any) -> bool:
-    return same_size(getattr(first, "node", first), getattr(second, "node", second))
-
-
-def _is_tensor(node: Any) -> bool:
-    return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
-
-
-def _tensors(node: Any) -> list[Node]:
-    """Return the tensors among the arguments of a call, or in a list of values."""
-    values: Iterable[Any] = node.all_input_nodes if isinstance(node, Node) else node
-    return [n for n in values if _is_tensor(n)]
+def _tensors(node: Node) -> list[Node]:
+    """Return the tensors among the arguments of a call."""
+    return [n for n in node.all_input_nodes if is_tensor(n)]
 
 
 def _sizes(node: Any) -> Sequence[Any]:
     shape: Sequence[Any] = node.meta["val"].shape
     return shape
-
-
-def _same_shape(first: Any, second: Any) -> bool:
-    one, other = _sizes(first), _sizes(second)
-    return len(one) == len(other) and all(map(_equal, one, other))

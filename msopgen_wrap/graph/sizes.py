@@ -116,3 +116,9 @@ def same_size(first: Any, second: Any) -> bool:
     one, other = getattr(first, "expr", first), getattr(second, "expr", second)
     computed = any(getattr(e, "args", ()) for e in (one, other))
     return not computed or one == other
+
+
+def same_shape(first: Any, second: Any) -> bool:
+    """Whether two nodes of a graph give tensors of the same shape in every call."""
+    one, other = ([getattr(n, "node", n) for n in x.meta["val"].shape] for x in (first, second))
+    return len(one) == len(other) and all(map(same_size, one, other))

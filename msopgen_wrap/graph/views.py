@@ -182,7 +182,7 @@ def keeps_order(value: Any) -> bool:
     pending, seen = [value], {value}
     while pending:
         node = pending.pop()
-        if node.op != "call_function" or not _is_tensor(node):
+        if node.op != "call_function" or not is_tensor(node):
             continue
         if node.target in _MOVED and node.target not in (*RESHAPES, *_AXES_OF_ONE):
             return False
@@ -228,11 +228,11 @@ def _viewed_arguments(
         made: takes the nodes that are made.
         known: views by what they show; those before ``view`` are used again.
     """
-    if any(isinstance(v, Node) and _is_tensor(v) for v in source.kwargs.values()):
+    if has_named_tensors(source):
         return None
     arguments: list[Any] = []
     for argument in source.args:
-        if isinstance(argument, Node) and _is_tensor(argument):
+        if isinstance(argument, Node) and is_tensor(argument):
             seen = _through(graph, view, source, argument, made, known)
             if seen is None:
                 return None
@@ -244,7 +244,12 @@ def _viewed_arguments(
     return arguments
 
 
-def _is_tensor(node: Node) -> bool:
+def has_named_tensors(node: Node) -> bool:
+    """Whether a call has tensors among its keyword arguments."""
+    return any(isinstance(v, Node) and is_tensor(v) for v in node.kwargs.values())
+
+
+def is_tensor(node: Node) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
 
 
@@ -330,7 +335,7 @@ def _is_spread_for(source: Node, value: Node) -> bool:
         return False
     whole = source.meta["val"].shape
     for other in source.all_input_nodes:
-        if _is_tensor(other) and other.target is not _aten.expand.default:
+        if is_tensor(other) and other.target is not _aten.expand.default:
             shape = other.meta["val"].shape
             same = len(shape) == len(whole)
             if same and all(_equal(a, b) for a, b in zip(shape, whole, strict=True)):

@@ -147,8 +147,6 @@ def _with_axis_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> Index
     fixed = replace(call, attr="")
     named = ""
     for name, value in traced.structural.items():
-        if spec.attr(name).type == "str":
-            continue
         for other, again in traces_with_others(spec, traced, name):
             found = replace(CallReader(spec, again, 0).read(), attr="")
             # PyTorch takes a size of 1 for a number

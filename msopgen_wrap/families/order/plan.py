@@ -131,9 +131,6 @@ def _proved(spec: OpSpec, traced: TracedGraph, call: OrderCall) -> OrderCall:
     fixed = replace(call, attr="")
     names_axis = ""
     for name, value in traced.structural.items():
-        attr = spec.attr(name)
-        if attr.type == "str":
-            continue
         for other, again in traces_with_others(spec, traced, name):
             found = replace(OrderReader(spec, again, 0).read(), attr="")
             if found == fixed:

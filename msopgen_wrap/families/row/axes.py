@@ -11,6 +11,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.columns import ColumnSum, column_sums, refused
+from msopgen_wrap.graph.axes_of_one import is_one
 from msopgen_wrap.graph.case_sizes import CaseSizes
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.tracing import TracedGraph
@@ -51,13 +52,6 @@ def result_shape(node: Any) -> tuple[Any, ...]:
     value: Any = node.meta.get("val")
     value = value[0] if isinstance(value, (list, tuple)) else value
     return tuple(value.shape) if hasattr(value, "shape") else ()
-
-
-def is_one(size: Any) -> bool:
-    """Whether a size is 1 in every call: a number, or a symbol that the trace has settled."""
-    if isinstance(size, torch.SymInt):
-        return size.node.maybe_as_int() == 1
-    return isinstance(size, int) and size == 1
 
 
 def _is_made(node: Node) -> bool:

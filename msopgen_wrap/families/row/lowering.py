@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.row.axes import Axes, GraphAxes, is_one, result_shape
+from msopgen_wrap.families.row.axes import Axes, GraphAxes, result_shape
 from msopgen_wrap.families.row.columns import refused
+from msopgen_wrap.graph.axes_of_one import is_one
 from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, ScalarExpr, fold
 from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.calls import (

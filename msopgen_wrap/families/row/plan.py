@@ -214,7 +214,7 @@ def _check_general(
     rule = _axes_rule(spec, traced, first.space, kept_axes)
     for name in traced.structural if combo == 0 else ():
         attr = spec.attr(name)
-        if name in counts or attr.type == "str":
+        if name in counts:
             continue
         for _, again in traces_with_others(spec, traced, name):
             if not any(map(reduction_kind, again.graph.nodes)):

@@ -158,10 +158,12 @@ class RowSpace {
                 elements *= moves ? static_cast<double>(dim[i]) : 1.0;
                 shared = shared || (!moves && dim[i] > 1 && !Reduces(i));
             }
-            double& bytes = operands[v].written ? written : (shared ? readByAll : read);
-            bytes += shared && operands[v].written
-                         ? 0.0
-                         : elements * static_cast<double>(operands[v].bytes);
+            const double bytes = elements * static_cast<double>(operands[v].bytes);
+            if (!operands[v].written) {
+                (shared ? readByAll : read) += bytes;
+            } else if (!shared) {
+                written += bytes;
+            }
         }
         sharedCycles_ = rates.Cycles(readByAll, 0, 0);
         workCycles_ = kRowOverhead * rates.Cycles(read, written, all * vectorCycles);
