@@ -113,10 +113,13 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     found: dict[tuple[str, str], Diagnostic] = {}
     tried = worked = 0
     failure: Diagnostic | None = None
-    for shapes, own in itertools.islice(_shape_sets(spec), MAX_SHAPES):
+    for first, own in itertools.islice(_shape_sets(spec), MAX_SHAPES):
         for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
             for combo in range(spec.combos):
                 attrs = combined_attrs(spec, combo, {**given, **own})
+                shapes = _with_rules(spec, first, attrs)
+                if shapes is None:
+                    continue
                 tried += 1
                 try:
                     results = run(_meta_inputs(spec, shapes, combo), attrs)
@@ -131,6 +134,24 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     if tried and not worked and failure is not None:
         return [failure]
     return list(found.values())
+
+
+def _with_rules(
+    spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]
+) -> dict[str, Any] | None:
+    """Return shapes in which inputs with a rule have what it gives with these attrs; None: nothing.
+
+    An attr that a case does not set takes other values than its default here.
+    """
+    found = dict(shapes)
+    values = {a.name: a.default for a in spec.attrs if not a.required} | attrs
+    try:
+        for param in spec.inputs:
+            if param.shape is not None and found[param.name] is not None:
+                found[param.name] = evaluate(param.shape, found, values)
+    except ShapeError:
+        return None
+    return found
 
 
 def _shape_sets(spec: OpSpec) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -17,10 +17,11 @@ from msopgen_wrap.run.golden import make_inputs
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.json_schema import NAME, schema_text, spec_schema
-from msopgen_wrap.spec.loader import find_specs, parse_spec, read_spec
+from msopgen_wrap.spec.loader import find_specs, gradient_spec, parse_spec, read_spec
 
 LIBRARY = data_dir("op_specs")
 PATHS = find_specs([LIBRARY])
+BACKWARD = [p for p in PATHS if "\nbackward: kernel" in p.read_text()]
 NAMES = [p.stem for p in PATHS]
 
 # What the project promises to have.
@@ -48,6 +49,14 @@ def test_reference_agrees_with_its_rules(path: Path) -> None:
     spec = read_spec(path).spec
     assert spec is not None
     assert contradictions(spec) == []
+
+
+@pytest.mark.parametrize("path", BACKWARD, ids=lambda path: path.stem)
+def test_gradients_agree_with_their_rules(path: Path) -> None:
+    spec = read_spec(path).spec
+    assert spec is not None
+    gradient = gradient_spec(spec)
+    assert gradient is not None and contradictions(gradient) == []
 
 
 @pytest.mark.parametrize("path", PATHS, ids=NAMES)

@@ -82,6 +82,9 @@ class Phases:
         variants: its variants.
         plan_one: plans a pass.
         taken: names that temporaries must not have.
+
+    Attributes:
+        apart: the variants that lack a value which the first one would have written.
     """
 
     def __init__(
@@ -92,8 +95,10 @@ class Phases:
         taken: Iterable[str] = (),
     ) -> None:
         self.spec, self.plan_one = spec, plan_one
-        served = [variants[i] for i in spec.served] if spec.served else variants
-        self.variant, self.others = served[0], served[1:]
+        served = spec.served or tuple(range(len(variants)))
+        self.variant = variants[served[0]]
+        self.others = {index: variants[index] for index in served[1:]}
+        self.apart: set[int] = set()
         self.taken = {p.name for p in spec.outputs} | {a.name for a in spec.attrs} | {*taken}
         self.temporaries: list[TensorParam] = []
         self.plans: list[OpPlan[Any]] = []
@@ -116,7 +121,7 @@ class Phases:
         while True:
             part = self.part(outputs)
             try:
-                self.plans.append(self.plan_one(part))
+                self._append(self.plan_one(part))
                 return
             except OpgenError as error:
                 if not curable(error) or not self._cut(part):
@@ -314,20 +319,24 @@ class Phases:
             return None
 
     def _add(self, plan: OpPlan[Any]) -> None:
-        if not self._joins_earlier(plan):
-            self.plans.append(plan)
+        self._append(plan)
         self.temporaries += plan.spec.outputs
 
-    def _joins_earlier(self, plan: OpPlan[Any]) -> bool:
-        """Let a pass for outputs write temporaries, too, if it reads all that they are made of.
+    def _append(self, plan: OpPlan[Any]) -> None:
+        of_temporaries = all(p.site is not None for p in plan.spec.outputs)
+        if not of_temporaries or not self._joins_earlier(plan):
+            self.plans.append(plan)
 
-        The statistics of rows that one output needs are often on the way to another one: they are
-        then stored, and no pass reads the inputs again for them.
+    def _joins_earlier(self, plan: OpPlan[Any]) -> bool:
+        """Let an earlier pass write temporaries, too, if it reads all that they are made of.
+
+        What one output needs is often on the way to another one, as the statistics of rows or the
+        weights of an attention in its gradient: it is then stored, and no pass reads the inputs
+        again for it.
         """
         read = _operands(plan)
         for index, earlier in enumerate(self.plans):
-            of_outputs = all(p.site is None and not p.inplace for p in earlier.spec.outputs)
-            if not of_outputs or not read <= _operands(earlier):
+            if any(p.inplace for p in earlier.spec.outputs) or not read <= _operands(earlier):
                 continue
             outputs = (*earlier.spec.outputs, *plan.spec.outputs)
             try:
@@ -359,14 +368,19 @@ class Phases:
         one. The host code of a pass reads a temporary as one shape for all variants.
         """
         count = _elements(node)
-        return all(counts.get(site, count) == count for counts in self._counts_elsewhere)
+        found = {index: counts.get(site) for index, counts in self._counts_elsewhere.items()}
+        self.apart |= {index for index, other in found.items() if other != count}
+        return all(other in (count, None) for other in found.values())
 
     @functools.cached_property
-    def _counts_elsewhere(self) -> list[dict[Site, int | None]]:
+    def _counts_elsewhere(self) -> dict[int, dict[Site, int | None]]:
         """How many elements each value has, per variant but the first."""
         whole = self.spec.whole or self.spec
-        graphs = [trace(whole, variant).graph for variant in self.others]
-        return [{site: _elements(node) for node, site in sites(graph).items()} for graph in graphs]
+        graphs = {index: trace(whole, variant).graph for index, variant in self.others.items()}
+        return {
+            index: {site: _elements(node) for node, site in sites(graph).items()}
+            for index, graph in graphs.items()
+        }
 
 
 def _elements(node: Node) -> int | None:

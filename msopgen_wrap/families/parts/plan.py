@@ -132,19 +132,9 @@ def plan_parts(
     Raises:
         OpgenError: a single output of a single variant cannot be planned.
     """
-    made: list[list[OpPlan[Any]]] = []
-    groups: list[Group] = [tuple(range(len(variants)))]
-    alike = len({shape_rules(spec, variant) for variant in variants}) == 1
-    try:
-        if alike:
-            made.append(_passes(spec, variants, plan_one))
-    except OpgenError as error:
-        if len(variants) == 1 or not curable(error):
-            raise
-    if not made:
-        found = _passes_of_groups(spec, variants, plan_one)
-        groups, made = [group for group, _ in found], [plans for _, plans in found]
-    made = [with_one_pass(plans, plan_one) for plans in made]
+    found = _passes_of_groups(spec, variants, plan_one)
+    groups = [group for group, _ in found]
+    made = [with_one_pass(plans, plan_one) for _, plans in found]
     for plans, name in zip(made, group_names(spec, variants, groups), strict=True):
         for plan in plans:
             _name(plan, name)
@@ -165,32 +155,91 @@ def plan_parts(
     )
 
 
+@dataclass(frozen=True)
+class _Passes:
+    """The passes of a group of variants.
+
+    Attributes:
+        apart: variants that lack a value which fewer passes would have written.
+    """
+
+    plans: list[OpPlan[Any]]
+    apart: frozenset[int] = frozenset()
+
+    @property
+    def names(self) -> set[str]:
+        """Those of the temporaries."""
+        return {p.name for plan in self.plans for p in plan.spec.temporaries}
+
+
 def _passes_of_groups(
     spec: OpSpec, variants: list[Variant], plan_one: PlanOne
 ) -> list[tuple[Group, list[OpPlan[Any]]]]:
-    """Plan groups of variants; temporaries have names of their own in each."""
-    taken: set[str] = set()
+    """Plan all variants at once, or groups of them; temporaries have names of their own in each.
 
-    def plan(group: Group) -> list[OpPlan[Any]]:
+    A group is split where the passes of its pieces are fewer: a value that some of its variants
+    lack cannot be written for all of them, and the way around it takes more passes.
+    """
+    taken: set[str] = set()
+    everything = tuple(range(len(variants)))
+    found: list[tuple[Group, _Passes]] = []
+
+    def plan(group: Group) -> _Passes:
         # An output of no elements is there for other variants: no pass makes it.
         rules = shape_rules(spec, variants[group[0]])[len(spec.inputs) :]
         outputs = [p for p, rule in zip(spec.outputs, rules, strict=True) if rule != NOTHING]
         part = replace(spec, whole=spec, served=group, outputs=tuple(outputs))
         try:
-            return [plan_one(part)]
+            return _Passes([plan_one(part)])
         except OpgenError as error:
             if not curable(error):
                 raise
-        plans = _passes(part, variants, plan_one, taken)
-        taken.update(p.name for plan in plans for p in plan.spec.temporaries)
-        return plans
+        passes = _passes(part, variants, plan_one, taken)
+        taken.update(passes.names)
+        return passes
 
-    return planned_groups(spec, [trace(spec, variant) for variant in variants], plan)
+    if len({shape_rules(spec, variant) for variant in variants}) == 1:
+        try:
+            found.append((everything, _passes(spec, variants, plan_one)))
+            taken |= found[0][1].names
+        except OpgenError as error:
+            if len(variants) == 1 or not curable(error):
+                raise
+    if not found:
+        found = planned_groups(spec, [trace(spec, variant) for variant in variants], plan)
+    kept: list[tuple[Group, list[OpPlan[Any]]]] = []
+    while found:
+        group, passes = found.pop(0)
+        taken -= passes.names
+        pieces = _pieces(group, passes, plan)
+        if pieces:
+            found[:0] = pieces
+        else:
+            kept.append((group, passes.plans))
+            taken |= passes.names
+    return sorted(kept, key=lambda made: made[0])
+
+
+def _pieces(
+    group: Group, passes: _Passes, plan: Callable[[Group], _Passes]
+) -> list[tuple[Group, _Passes]]:
+    """Return the plans of two pieces of a group; none where these do not save a pass."""
+    sides = [tuple(i for i in group if (i in passes.apart) is side) for side in (False, True)]
+    if not all(sides):
+        return []
+    try:
+        pieces = [(side, plan(side)) for side in sides]
+    except OpgenError as error:
+        if not curable(error):
+            raise
+        return []
+    most = max(len(piece.plans) for _, piece in pieces)
+    return pieces if most < len(passes.plans) else []
 
 
 def _passes(
     spec: OpSpec, variants: list[Variant], plan_one: PlanOne, taken: Iterable[str] = ()
-) -> list[OpPlan[Any]]:
+) -> _Passes:
     """Plan as few groups of outputs as a greedy search finds.
 
     Each output joins the first group whose plan can make it too. Every part reads what it needs of
@@ -203,7 +252,7 @@ def _passes(
         phases = Phases(spec, variants, plan_one, taken)
         try:
             phases.make(spec.outputs)
-            return _used(phases.plans)
+            return _Passes(_used(phases.plans), frozenset(phases.apart))
         except OpgenError as error:
             if len(inplace) == len(spec.outputs) or not curable(error):
                 raise
@@ -213,7 +262,7 @@ def _passes(
             phases.make([output])
     if inplace:
         phases.make(inplace)
-    return _used(phases.plans)
+    return _Passes(_used(phases.plans), frozenset(phases.apart))
 
 
 def _name(plan: OpPlan[Any], group: str) -> None:
