@@ -139,6 +139,8 @@ class SizeReader(Emitter):
         if order:
             moved: ScalarExpr = self._size(source.args[0], order[axis])
             return moved
+        if target_name(source) in ("aten.unsqueeze.default", "opgen.place.default"):
+            return self._size_beside(source, axis)
         if torch.Tag.pointwise not in getattr(source.target, "tags", ()):
             return None
         rank = len(source.meta["val"].shape)
@@ -149,6 +151,19 @@ class SizeReader(Emitter):
                 found: ScalarExpr = self._size(argument, own)
                 return found
         return None
+
+    def _size_beside(self, source: Node, axis: int) -> ScalarExpr:
+        """Return a size of a call that makes one axis and takes over the others."""
+        made = int(source.args[1]) % len(source.meta["val"].shape)  # type: ignore[arg-type]
+        if target_name(source) == "aten.unsqueeze.default":
+            if axis == made:
+                return Const(1)
+            axis -= axis > made
+        elif axis == made:
+            length: ScalarExpr = self.scalar_expr(source.args[3])
+            return length
+        result: ScalarExpr = self._size(source.args[0], axis)
+        return result
 
     def _size_of(self, source: Node, axis: int) -> ScalarExpr | None:
         """Return a size as the trace knows it; it has the sample's value of a counting attr."""

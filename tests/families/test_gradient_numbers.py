@@ -95,3 +95,18 @@ backward: kernel
         if any(step.op == "flip" for step in view.steps)
     }
     assert flipped and not numbers & flipped
+
+
+def test_an_attr_says_which_rows_have_a_gradient() -> None:
+    text = """\
+op: EveryStep
+inputs:
+  x: {dtype: float32, rank: 3}
+outputs:
+  y: {dtype: float32, shape: "[x[0], (x[1] + step - 1) // step, x[2]]"}
+attrs:
+  step: {type: int, default: 2, min: 1}
+backward: kernel
+compute: "x[:, ::step, :]"
+"""
+    assert "step" in as_text(gradient_plan(text))

@@ -50,6 +50,12 @@ CASES = {
         "x.T @ y.T", (2, 2), "[x[1], y[0]]", [((x[1], x[0]), (y[1], y[0])) for x, y in PLAIN]
     ),
     "transposed result": Case("(x @ y).T", (2, 2), "[y[1], x[0]]", PLAIN),
+    "vector or matrices": Case(
+        "torch.matmul(x, y)",
+        ([1, 4], 2),
+        "[*x[:-1], y[1]]",
+        [((70,), (70, 50)), ((0,), (0, 3)), ((3, 20, 33), (33, 5))],
+    ),
     "linear": Case(
         "F.linear(x, y)",
         ([2, 8], 2),

@@ -119,8 +119,17 @@ struct ProductSpace {
     int64_t blockRows = kFractal, blockColumns = kFractal;
     int64_t cores = 1;
 
-    // The sizes of left x right; returns why there is no product, "" when there is one.
-    std::string Multiply(const View& leftView, const View& rightView) {
+    // The sizes of left x right; returns why there is no product, "" when there is one. A left
+    // vector is a row and a right one a column, whose axis of 1 the product lacks.
+    std::string Multiply(View leftView, View rightView) {
+        leftIsVector_ = leftView.dim.size() == 1;
+        rightIsVector_ = rightView.dim.size() == 1;
+        if (leftIsVector_) {
+            leftView.Unsqueeze(0);
+        }
+        if (rightIsVector_) {
+            rightView.Unsqueeze(1);
+        }
         const size_t leftRank = leftView.dim.size();
         const size_t rightRank = rightView.dim.size();
         if (leftRank < 2 || rightRank < 2) {
@@ -148,8 +157,13 @@ struct ProductSpace {
         } else if (joined == Joined::kRows) {
             dims.clear();
         }
-        dims.push_back(joined == Joined::kRows ? Times(Batches(), m) : m);
-        dims.push_back(n);
+        const bool whole = joined == Joined::kNothing;
+        if (!whole || !leftIsVector_) {
+            dims.push_back(joined == Joined::kRows ? Times(Batches(), m) : m);
+        }
+        if (!whole || !rightIsVector_) {
+            dims.push_back(n);
+        }
         return dims;
     }
     int64_t Batches() const {
@@ -160,14 +174,21 @@ struct ProductSpace {
         return total;
     }
     // Where the product goes. Batches that only the result has repeat the operands.
-    std::string Fill(const View& view, Joined joined) {
-        if (joined == Joined::kNothing && view.dim.size() >= 2) {
-            const std::vector<int64_t> wanted(view.dim.begin(), view.dim.end() - 2);
+    std::string Fill(View view, Joined joined) {
+        const size_t missing = (leftIsVector_ ? 1 : 0) + (rightIsVector_ ? 1 : 0);
+        if (joined == Joined::kNothing && view.dim.size() + missing >= 2) {
+            const std::vector<int64_t> wanted(view.dim.begin(), view.dim.end() - (2 - missing));
             BroadcastDims(batches, wanted);
         }
         if (!SameDims(view.dim, Dims(joined))) {
             return "the result has shape " + ShapeText(view.dim) + ", the product " +
                    ShapeText(Dims(joined));
+        }
+        if (joined == Joined::kNothing && rightIsVector_) {
+            view.Unsqueeze(static_cast<int64_t>(view.dim.size()));
+        }
+        if (joined == Joined::kNothing && leftIsVector_) {
+            view.Unsqueeze(static_cast<int64_t>(view.dim.size()) - 1);
         }
         result_ = TakenApart(view, batches, {m, n}, joined);
         return "";
@@ -291,6 +312,7 @@ struct ProductSpace {
     }
 
     View left_, right_, result_;
+    bool leftIsVector_ = false, rightIsVector_ = false;
 };
 
 }  // namespace opgen
