@@ -115,7 +115,7 @@ class RowText(ProgramText):
         assert inst.dst is not None and self.accumulators is not None
         names = [self.name(v) for v in self.accumulators[inst.dst.id]]
         names += [self.operand(inst.args[0]), self.name(inst.temps[-1]), "spare", "rowLength"]
-        last = ", first" if inst.op == "AddVariance" else ""
+        last = ", before" if inst.op == "AddVariance" else ""
         return f"opgen::{inst.op}({', '.join(names)}, rowBlocks, part{last});"
 
     def _row_statement(self, inst: Inst) -> str:
@@ -161,7 +161,7 @@ class Section:
         operands, outputs: that the method takes from and puts into queues, and kept ones.
         lines: its statements.
         copy_in, keep: the methods that load its operands.
-        first: whether it is told which chunk is the first.
+        counts: whether it is told how many elements the chunks before it have.
         held: whether its operands are taken from their queues before it is called.
         frees: whether it frees them.
         names: what its values are called, by value id.
@@ -172,7 +172,7 @@ class Section:
     lines: list[str] = field(default_factory=list)
     copy_in: str = ""
     keep: str = ""
-    first: bool = False
+    counts: bool = False
     held: bool = False
     frees: bool = True
     names: dict[int, str] = field(default_factory=dict)
@@ -251,7 +251,7 @@ class SectionMaker:
         section = Section(
             [o for o in self.operands if o["name"] in loads],
             [o for o in self.outputs if o["param"] in stores],
-            first="first" in re.findall(r"\w+", "\n".join(statements)),
+            counts="before" in re.findall(r"\w+", "\n".join(statements)),
             held=held,
         )
         section.frees = not held or bool(section.outputs)
