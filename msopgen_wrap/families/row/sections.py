@@ -44,12 +44,14 @@ class RowText(ProgramText):
         streamed: reductions add to an accumulator.
         accumulators: merged instruction -> what it gathers, by the id of its result.
         columns: the sums of columns, in the order of their accumulators.
+        spread: the kept operands that come through a queue.
     """
 
     streamed: bool = False
     accumulators: dict[int, tuple[Val, ...]] | None = None
     boxed: str = "true"
     columns: tuple[TensorParam, ...] = ()
+    spread: tuple[str, ...] = ()
 
     def _note(self, inst: Inst) -> str:
         return "" if inst.op in _MERGED else super()._note(inst)
@@ -64,6 +66,8 @@ class RowText(ProgramText):
         return reads, writes
 
     def _waits(self, inst: Inst) -> bool:
+        if inst.op == "Load" and inst.dst is not None and inst.dst.extent == "kept":
+            return False
         return inst.op in _MERGED or inst.op == "Apply" or super()._waits(inst)
 
     def name(self, value: Val, kind: str = "") -> str:
@@ -86,7 +90,8 @@ class RowText(ProgramText):
             names = [self.operand(a) for a in inst.args] + [self.name(inst.temps[0])]
             return [f"opgen::MoveExpSum({', '.join(names)}, rowCount);"]
         if inst.op == "Load" and inst.dst is not None and inst.dst.extent == "kept":
-            return []
+            taken = f"{inst.mode}Kept.Take({inst.mode}Walk, part);"
+            return [taken] if inst.mode in self.spread else []
         if inst.op in ("Expand", "Position"):
             assert inst.dst is not None
             tail = self._fill_tail(inst.dst)
@@ -231,6 +236,7 @@ class SectionMaker:
             {o["param"]: o["name"] for o in self.outputs},
             streamed=pairs is not None,
             columns=self.body.columns,
+            spread=tuple(self.body.spread),
             covering=self.body.covering,
             accumulators={p.merged.dst.id: p.accumulators for p in pairs or () if p.merged.dst},
             small=bool(self.small),
@@ -285,10 +291,12 @@ class SectionMaker:
         lines += statements
         if not section.frees:
             freed = []
-        if freed or made:
+        spread = [o for o in section.kept if o["spread"]]
+        if freed or made or spread:
             lines.append("")
         lines += [f"{o['name']}Queue.EnQue({o['name']}Local);" for o in made]
-        return lines + [f"{o['name']}Queue.FreeTensor({o['name']}Local);" for o in freed]
+        lines += [f"{o['name']}Queue.FreeTensor({o['name']}Local);" for o in freed]
+        return lines + [f"{o['name']}Kept.Free();" for o in spread]
 
     def _declare(
         self,
