@@ -64,8 +64,9 @@ __aicore__ inline void AddExpSum(const Tile32& largest, const Tile32& sum, const
     MergeExpSums(largest, sum, spare, rowLength, count);
 }
 
-// Merge what another core has gathered, the sum, the squared distances and the number of elements at
-// the start of `spare`, into (sum, squares, elements): the distances of either from the common mean follow from the means.
+// Merge what another core has gathered, the sum, the squared distances and the number of elements
+// at the start of `spare`, into (sum, squares, elements): the distances of either from the common
+// mean follow from the means.
 __aicore__ inline void MergeVariances(const Tile32& sum, const Tile32& squares,
                                       const Tile32& elements, const Tile32& spare,
                                       uint32_t rowLength, uint32_t count) {

@@ -324,8 +324,8 @@ class Kept {
 };
 
 // An operand that lacks a dimension of the box, such as the scale of a channel, and whose part
-// changes from box to box: it comes through a queue, and is read by stride. C is the type it is held
-// in: T itself, or float.
+// changes from box to box: it comes through a queue, and is read by stride. C is the type it is
+// held in: T itself, or float.
 template <typename C, typename T>
 class Spread {
  public:

@@ -395,7 +395,8 @@ class RowSpace {
     }
     bool Holds(const RowBudget& budget, int64_t rows, int64_t cols) {
         Measure(rows, cols);
-        return tileLength <= mostTile_ && budget.Fits(room_, tileLength, rowLength, blockRows, rows);
+        return tileLength <= mostTile_ &&
+               budget.Fits(room_, tileLength, rowLength, blockRows, rows);
     }
     // The most rows of `cols` elements that one box holds, 0: not one.
     int64_t MostRows(const RowBudget& budget, int64_t cols) {
@@ -411,8 +412,7 @@ class RowSpace {
     int64_t MostCols(const RowBudget& budget, int64_t rows) {
         const double number = lanes ? 0.0 : budget.number;
         const double room = Left(budget, kUnit) - budget.boxRow * static_cast<double>(rows);
-        const double fit =
-            room / (budget.element * static_cast<double>(rows) + number);
+        const double fit = room / (budget.element * static_cast<double>(rows) + number);
         const double most = std::min(fit, static_cast<double>(mostTile_ / rows));
         const int64_t unit = most >= kUnit ? kUnit : (most >= 64 ? 64 : pitchUnit_);
         const int64_t cols = most < 1 ? 0 : static_cast<int64_t>(most) / unit * unit;
