@@ -40,7 +40,7 @@ def cut(tmp_path_factory):
     return made
 
 
-# Elements of a core, the longest tile, bytes and vector cycles of an element, cores; are there edges?
+# Elements of a core, the longest tile, bytes and vector cycles of an element, cores, edges or not.
 CUTS = [
     (32768, 11264, 2.0, 0.14, 32, True),  # sigmoid of 1M float16
     (42240, 8192, 4.0, 0.11, 28, True),  # bound by reading
