@@ -48,6 +48,9 @@ class Buffer:
         fixed: bytes that do not grow with the tile.
         per_number: bytes per number of a row tile (row family), of one copy.
         per_row: bytes per row of a box (row family).
+        spread: the operand that it holds where that may lack a dimension of the box (row family).
+        spread_row: bytes of one copy per row of a box, where the operand is the same for all
+            columns.
     """
 
     name: str
@@ -56,6 +59,8 @@ class Buffer:
     fixed: int = 0
     per_number: float = 0
     per_row: int = 0
+    spread: str = ""
+    spread_row: int = 0
 
     @property
     def total(self) -> float:

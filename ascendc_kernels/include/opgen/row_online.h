@@ -64,8 +64,9 @@ __aicore__ inline void AddExpSum(const Tile32& largest, const Tile32& sum, const
     MergeExpSums(largest, sum, spare, rowLength, count);
 }
 
-// Merge the sum, the squared distances and the number of elements at the start of `spare` into
-// (sum, squares, elements): the distances of either from the common mean follow from the means.
+// Merge what another core has gathered, the sum, the squared distances and the number of elements
+// at the start of `spare`, into (sum, squares, elements): the distances of either from the common
+// mean follow from the means.
 __aicore__ inline void MergeVariances(const Tile32& sum, const Tile32& squares,
                                       const Tile32& elements, const Tile32& spare,
                                       uint32_t rowLength, uint32_t count) {
@@ -100,29 +101,47 @@ __aicore__ inline void MergeVariances(const Tile32& sum, const Tile32& squares,
     VectorBarrier();
 }
 
+// Elements of a reduction that a box has.
+__aicore__ inline uint32_t ReducedElements(const Tile& box) {
+    return box.joined ? box.rows * box.cols : (box.lanes ? box.cols : box.rows);
+}
+
 // Add a box to `sum`, to `squares`, the squared distances from the mean, and to the number of
-// elements; the first box starts them.
+// elements. `before` counts the elements of the boxes before it, so that the weights of the means
+// are numbers of the scalar unit; the first box starts the statistics.
 __aicore__ inline void AddVariance(const Tile32& sum, const Tile32& squares, const Tile32& elements,
                                    const Tile32& x, const Tile32& tile, const Tile32& spare,
                                    uint32_t rowLength, const Tile32& blocks, const Tile& box,
-                                   bool first) {
+                                   int64_t before) {
+    const bool first = before == 0;
     const uint32_t count = RowBlocks(box);
-    const uint32_t reduced = box.joined ? box.rows * box.cols : (box.lanes ? box.cols : box.rows);
-    const float boxElements = static_cast<float>(reduced);
+    const float boxElements = static_cast<float>(ReducedElements(box));
+    const float others = static_cast<float>(before);
     const Tile32 boxSum = first ? sum : spare;
     const Tile32 boxSquares = first ? squares : spare[rowLength];
-    const Tile32 mean = spare[3 * rowLength];
-    AscendC::Duplicate(first ? elements : spare[2 * rowLength], boxElements, count);
+    const Tile32 mean = spare[2 * rowLength];
+    AscendC::Duplicate(elements, others + boxElements, count);
     Reduce<kSum>(boxSum, x, tile, box);
     AscendC::Muls(mean, boxSum, 1.0f / boxElements, count);
     VectorBarrier();
     ApplyRow<kSub>(tile, x, mean, blocks, box);
-    AscendC::Mul(tile, tile, tile, box.count);
-    VectorBarrier();
-    ReduceInPlace<kSum>(boxSquares, tile, box);
-    if (!first) {
-        MergeVariances(sum, squares, elements, spare, rowLength, count);
+    if (first) {
+        AscendC::Mul(tile, tile, tile, box.count);
+        VectorBarrier();
+        ReduceInPlace<kSum>(boxSquares, tile, box);
+        return;
     }
+    // The distance between the two means adds to the squares; its steps go beside those of the box.
+    AscendC::Mul(tile, tile, tile, box.count);
+    AscendC::Axpy(mean, sum, -1.0f / others, count);
+    VectorBarrier();
+    AscendC::Mul(mean, mean, mean, count);
+    AscendC::Add(sum, sum, boxSum, count);
+    ReduceInPlace<kSum>(boxSquares, tile, box);
+    AscendC::Axpy(squares, mean, others / (others + boxElements) * boxElements, count);
+    VectorBarrier();
+    AscendC::Add(squares, squares, boxSquares, count);
+    VectorBarrier();
 }
 
 // Merge what all cores have published, beginning with `slot`.

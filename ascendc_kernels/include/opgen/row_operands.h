@@ -264,6 +264,14 @@ __aicore__ inline void WidenRowMask(const LocalTensor<uint8_t>& mask,
     VectorBarrier();
 }
 
+// How what LoadBox has brought of an operand of type T lies once it is held as C.
+template <typename C, typename T>
+__aicore__ inline BoxLayout LayoutOf(const Walk& walk, const Tile& box) {
+    constexpr uint32_t kNarrowBlocks = sizeof(C) / sizeof(T);
+    const uint32_t row = walk.ByCol() ? box.pitch / kFloatBlock : kNarrowBlocks;
+    return {walk.ByRow() ? row : 0, walk.ByCol() ? 1u : 0u};
+}
+
 // An operand whose part of a box stays the same from box to box, such as the scale of a
 // normalisation: it is loaded and widened again only when another part is asked for. C is the type
 // it is held in: T itself, or float.
@@ -303,9 +311,7 @@ class Kept {
     }
     __aicore__ inline LocalTensor<C> Get() const { return tile_; }
     __aicore__ inline BoxLayout Layout(const Walk& walk, const Tile& box) const {
-        constexpr uint32_t kNarrowBlocks = sizeof(C) / sizeof(T);
-        const uint32_t row = walk.ByCol() ? box.pitch / kFloatBlock : kNarrowBlocks;
-        return {walk.ByRow() ? row : 0, walk.ByCol() ? 1u : 0u};
+        return LayoutOf<C, T>(walk, box);
     }
 
  private:
@@ -317,17 +323,63 @@ class Kept {
     bool held_ = false;
 };
 
-// dst = whole op kept (or kept op whole) for every element of a box.
-template <int32_t kOp, bool kWholeFirst = true, typename T>
-__aicore__ inline void ApplyKept(const Tile32& dst, const Tile32& whole, const Kept<float, T>& kept,
+// An operand that lacks a dimension of the box, such as the scale of a channel, and whose part
+// changes from box to box: it comes through a queue, and is read by stride. C is the type it is
+// held in: T itself, or float.
+template <typename C, typename T>
+class Spread {
+ public:
+    // copies: of the queue; rows, length: of the largest box, in rows and in elements.
+    __aicore__ inline void Init(AscendC::TPipe* pipe, uint32_t copies, const Walk& walk,
+                                uint32_t rows, uint32_t length) {
+        const uint32_t held = walk.ByCol() ? length : rows * kSpreadLanes<T>;
+        pipe->InitBuffer(queue_, copies, Bytes<T>(held));
+        if constexpr (!Same<C, T>::value) {
+            pipe->InitBuffer(wide_, Bytes<C>(held));
+        }
+    }
+    __aicore__ inline void Load(const GlobalTensor<T>& gm, const Walk& walk, const Tile& box) {
+        const LocalTensor<T> tile = queue_.template AllocTensor<T>();
+        LoadBox(tile, gm, walk, box);
+        queue_.EnQue(tile);
+    }
+    // Take what Load has brought from the queue; Free gives its tile back.
+    __aicore__ inline void Take(const Walk& walk, const Tile& box) {
+        narrow_ = queue_.template DeQue<T>();
+        if constexpr (Same<C, T>::value) {
+            tile_ = narrow_;
+        } else {
+            tile_ = wide_.template Get<C>();
+            const uint32_t rows = walk.ByRow() ? box.rows : 1;
+            const uint32_t each = walk.ByCol() ? box.pitch : kSpreadLanes<T>;
+            AscendC::Cast(tile_, narrow_, RoundMode::CAST_NONE, rows * each);
+            VectorBarrier();
+        }
+    }
+    __aicore__ inline void Free() { queue_.FreeTensor(narrow_); }
+    __aicore__ inline LocalTensor<C> Get() const { return tile_; }
+    __aicore__ inline BoxLayout Layout(const Walk& walk, const Tile& box) const {
+        return LayoutOf<C, T>(walk, box);
+    }
+
+ private:
+    AscendC::TQue<AscendC::TPosition::VECIN, 1> queue_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> wide_;
+    LocalTensor<T> narrow_;
+    LocalTensor<C> tile_;
+};
+
+// dst = whole op kept (or kept op whole) for every element of a box; `Operand` is Kept or Spread.
+template <int32_t kOp, bool kWholeFirst = true, typename Operand>
+__aicore__ inline void ApplyKept(const Tile32& dst, const Tile32& whole, const Operand& kept,
                                  const Walk& walk, const Tile& box) {
     ApplyToBox<kOp, kWholeFirst>(dst, whole, kept.Get(), kept.Layout(walk, box), box);
     VectorBarrier();
 }
 
 // Every element of the box gets its element of the operand.
-template <typename T>
-__aicore__ inline void ExpandKept(const Tile32& dst, const Kept<float, T>& kept, const Walk& walk,
+template <typename Operand>
+__aicore__ inline void ExpandKept(const Tile32& dst, const Operand& kept, const Walk& walk,
                                   const Tile& box) {
     const BoxLayout layout = kept.Layout(walk, box);
     BroadcastRows(dst, kept.Get(), box, layout.rowBlocks, layout.blockStride);

@@ -254,13 +254,16 @@ __aicore__ inline void Store(const GlobalTensor<T>& gm, const LocalTensor<T>& ti
 // of the boxes that cover outer x rows x cols.
 class Tiles {
  public:
-    // total: elements; tileLength: elements per tile.
-    __aicore__ inline void InitFlat(uint64_t total, uint32_t tileLength) {
+    // total: elements; tileLength: elements per tile; edge: of the first and the last tile of a
+    // core, of which one copy overlaps with nothing; 0: they are as long as the others.
+    __aicore__ inline void InitFlat(uint64_t total, uint32_t tileLength, uint32_t edge = 0) {
         Share share;
         share.Init((total + kUnit - 1) / kUnit);
         next_ = share.first * kUnit;
         last_ = share.last * kUnit < total ? share.last * kUnit : total;
         step_ = tileLength;
+        edge_ = edge;
+        now_ = edge > 0 ? edge : tileLength;
     }
     // Units [firstUnit, lastUnit) of a tensor of `total` elements, as far as it has them.
     __aicore__ inline void InitRange(uint64_t total, uint64_t firstUnit, uint64_t lastUnit,
@@ -268,6 +271,8 @@ class Tiles {
         next_ = firstUnit * kUnit;
         last_ = lastUnit * kUnit < total ? lastUnit * kUnit : total;
         step_ = tileLength;
+        edge_ = 0;
+        now_ = tileLength;
     }
     // outerDims: sizes before the row dimension; boxRows x boxCols: the largest box.
     template <typename Array>
@@ -296,8 +301,11 @@ class Tiles {
         }
         tile.offset = next_;
         const uint64_t left = last_ - next_;
-        tile.count = static_cast<uint32_t>(left < step_ ? left : step_);
+        // the tile before the last one leaves an edge to it
+        const uint64_t before = left > edge_ ? left - edge_ : left;
+        tile.count = static_cast<uint32_t>(before < now_ ? before : now_);
         next_ += tile.count;
+        now_ = step_;
         return true;
     }
     __aicore__ inline bool NextBox(Tile& tile) {
@@ -326,6 +334,8 @@ class Tiles {
     uint64_t next_ = 0;
     uint64_t last_ = 0;
     uint64_t step_ = 0;
+    uint64_t edge_ = 0;
+    uint64_t now_ = 0;  // elements of the next tile at most
     uint64_t outerDims_[kOuterDims] = {};
     uint64_t rows_ = 0;
     uint64_t cols_ = 0;

@@ -49,6 +49,8 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
         ]
         fields += [*walk_fields(walks, placed), *BOX_FIELDS]
     fields.append(TILE_LENGTH)
+    edges = "elements of the first and the last tile of a core; 0: as of the others"
+    fields.append(field_row("uint32_t", "edgeLength", 0, edges))
     readers = {name: reading_variants(plan, name, view) for name, view in operands.items()}
     views = [
         (f"{name}View" if view.steps else f"{view.tensor}Shape", readers[name])

@@ -39,7 +39,8 @@ class RowBody(Body):
         row_operands: operands that do not span a reduced axis.
         row_outputs: outputs that do not span one.
         row_words, row_masks: numbers of row slots.
-        kept: operands that many boxes share.
+        kept: operands that are read by stride: those that many boxes share, and ``spread``.
+        spread: those of ``kept`` that come through a queue, as their part changes with the box.
         root: the input whose shape is that of the space in each call, empty where none is known.
         covering: operands that have every element of the space in each call.
         holds: whether the last pass begins with the chunk that is in UB after the first one.
@@ -54,6 +55,7 @@ class RowBody(Body):
     row_words: int
     row_masks: int
     kept: list[str]
+    spread: list[str]
     root: str
     covering: frozenset[str]
     holds: bool
@@ -69,7 +71,7 @@ class RowBody(Body):
         One id stays free for the exchange between cores, and queues of row operands have one copy.
         """
         rows = len(self.row_operands)
-        queues = len(self.operands) - rows - len(self.kept)
+        queues = len(self.operands) - rows - len(self.kept) + len(self.spread)
         busy = max(2 * queues + rows, 2 * self.outputs)
         return 2 if busy < EVENT_IDS else 1
 
@@ -184,6 +186,13 @@ def row_budget(spec: OpSpec, body: RowBody, combo: int, mode: str) -> Budget:
         if view.extent != FULL:
             loaded = True
             buffers.append(Buffer(f"{name}Queue", 0, 1, per_number=size, per_row=32))
+            continue
+        if name in body.spread:
+            buffers.append(Buffer(f"{name}Queue", size, copies, spread=name, spread_row=32))
+            if dtype not in DIRECT:
+                row = 4 * 32 // size
+                wide = Buffer(f"{name} (widened)", 4, spread=name, spread_row=row)
+                buffers.append(wide)
             continue
         if name in body.kept:
             buffers.append(Buffer(f"{name} (kept)", 4))

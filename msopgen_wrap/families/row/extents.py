@@ -118,6 +118,7 @@ def _is_inside(spec: OpSpec, view: View, root: str) -> bool:
 
 
 FULL, ROW, KEPT = "full", "row", "kept"
+_FLOATS = {"float16", "bfloat16", "float32"}
 # Instructions that can read an operand by stride, and how the building blocks call them.
 STRIDED = {name: f"opgen::k{name}" for name in ("Add", "Sub", "Mul", "Div", "Max", "Min")}
 
@@ -244,10 +245,33 @@ class _Extents:
 def kept_operands(lowerer: RowLowerer) -> frozenset[str]:
     """Return the operands that an instruction reads by stride, as they have fewer elements.
 
-    They have fewer dimensions than others, and are the same for many rows; or they are temporaries
-    with one number per reduced element, such as the statistics of the rows that columns are summed
-    over.
+    They have fewer dimensions than others, and are the same for many rows; or they lack an axis of
+    the space (``spread_operands``); or they are temporaries with one number per reduced element,
+    such as the statistics of the rows that columns are summed over.
     """
+    return _shared_operands(lowerer) | spread_operands(lowerer)
+
+
+def spread_operands(lowerer: RowLowerer) -> frozenset[str]:
+    """Return those of ``kept_operands`` whose part changes from box to box.
+
+    They have the dimensions of the others and lack an axis, such as the scales of the channels of a
+    group: they come through a queue.
+    """
+    shared = _shared_operands(lowerer)
+    found = set()
+    for inst in lowerer.program.loads:
+        if inst.dst is None or inst.dst.id not in lowerer.partial_loads or inst.mode in shared:
+            continue
+        view = lowerer.operands[inst.mode]
+        floats = set(lowerer.spec.param(view.tensor).dtypes) <= _FLOATS
+        if floats and view.extent == FULL and not view.placed:
+            found.add(inst.mode)
+    return frozenset(found)
+
+
+def _shared_operands(lowerer: RowLowerer) -> frozenset[str]:
+    """Return the operands whose part of a box is the same for many boxes."""
     most = max((view.rank for view in lowerer.operands.values()), default=0)
     numbers = _numbers_of_reduced(lowerer)
     return frozenset(

@@ -186,6 +186,7 @@ def kernel_values(spec: OpSpec, plan: RowPlan, body: RowBody) -> RowKernel:
             "type": type_name(spec.param(view.tensor), False, spec),
             "row": name in body.row_operands,
             "kept": name in body.kept,
+            "spread": name in body.spread,
             "placed": view.placed,
         }
         for name, view in body.operands.items()

@@ -70,10 +70,12 @@ class RowLowerer(Lowerer):
     Attributes:
         space: the axes of every node in that space.
         row_loads: ids of loaded values that do not span a reduced axis.
+        partial_loads: ids of those that span one, and lack another axis of the space.
     """
 
     space: GraphAxes = field(init=False)
     row_loads: set[int] = field(default_factory=set)
+    partial_loads: set[int] = field(default_factory=set)
     _current: Node | None = None
 
     def __post_init__(self) -> None:
@@ -161,6 +163,8 @@ class RowLowerer(Lowerer):
         value = super()._load(replace(view, extent=extent))
         if extent != FULL:
             self.row_loads.add(value.id)
+        elif len({a for a in axes if a is not None}) < self.space.rank:
+            self.partial_loads.add(value.id)
         return value
 
     def _lined_up(self, view: View, axes: Axes) -> View:

@@ -19,7 +19,12 @@ from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.row.axes import GraphAxes, check_outputs
 from msopgen_wrap.families.row.body import ReducedAxes, RowBody, RowPlan, needs_slot, row_budget
 from msopgen_wrap.families.row.columns import added_early, operands_added, refused
-from msopgen_wrap.families.row.extents import assign_extents, covering_operands, kept_operands
+from msopgen_wrap.families.row.extents import (
+    assign_extents,
+    covering_operands,
+    kept_operands,
+    spread_operands,
+)
 from msopgen_wrap.families.row.lowering import RowLowerer
 from msopgen_wrap.families.row.passes import (
     Piece,
@@ -259,7 +264,8 @@ def _body(
 ) -> RowBody:
     operands = lowerer.loaded(program)
     kept = set(_loads_of(program, "kept"))
-    _check_queues(spec, len(operands) - len(kept))
+    spread = [n for n in operands if n in kept & spread_operands(lowerer)]
+    _check_queues(spec, len(operands) - len(kept) + len(spread))
     resident, streamed = split_passes(program)
     if plan.columns:
         streamed = resident  # no rows stream through
@@ -307,6 +313,7 @@ def _body(
         row_words=row_words,
         row_masks=row_masks,
         kept=[name for name in operands if name in kept],
+        spread=spread,
         root=root,
         covering=covering,
         holds=holds,
@@ -367,8 +374,8 @@ def _share_outputs(resident: Placement, streamed: Placement) -> None:
 
 def _lacks_stage(spec: OpSpec, body: RowBody, combo: int) -> bool:
     """Whether kept operands are widened, and no scratch slot takes what is loaded of them."""
-    kept = body.kept
-    names = [n for n, v in body.operands.items() if n not in kept and v.extent == FULL]
+    kept = [n for n in body.kept if n not in body.spread]
+    names = [n for n, v in body.operands.items() if n not in body.kept and v.extent == FULL]
     slots = body.placement.words + sum(needs_slot(spec, body, n, combo) for n in names)
     narrow = any(spec.param(body.operands[n].tensor).dtypes[combo] not in DIRECT for n in kept)
     return narrow and not slots

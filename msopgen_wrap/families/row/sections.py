@@ -44,12 +44,14 @@ class RowText(ProgramText):
         streamed: reductions add to an accumulator.
         accumulators: merged instruction -> what it gathers, by the id of its result.
         columns: the sums of columns, in the order of their accumulators.
+        spread: the kept operands that come through a queue.
     """
 
     streamed: bool = False
     accumulators: dict[int, tuple[Val, ...]] | None = None
     boxed: str = "true"
     columns: tuple[TensorParam, ...] = ()
+    spread: tuple[str, ...] = ()
 
     def _note(self, inst: Inst) -> str:
         return "" if inst.op in _MERGED else super()._note(inst)
@@ -64,6 +66,8 @@ class RowText(ProgramText):
         return reads, writes
 
     def _waits(self, inst: Inst) -> bool:
+        if inst.op == "Load" and inst.dst is not None and inst.dst.extent == "kept":
+            return False
         return inst.op in _MERGED or inst.op == "Apply" or super()._waits(inst)
 
     def name(self, value: Val, kind: str = "") -> str:
@@ -86,7 +90,8 @@ class RowText(ProgramText):
             names = [self.operand(a) for a in inst.args] + [self.name(inst.temps[0])]
             return [f"opgen::MoveExpSum({', '.join(names)}, rowCount);"]
         if inst.op == "Load" and inst.dst is not None and inst.dst.extent == "kept":
-            return []
+            taken = f"{inst.mode}Kept.Take({inst.mode}Walk, part);"
+            return [taken] if inst.mode in self.spread else []
         if inst.op in ("Expand", "Position"):
             assert inst.dst is not None
             tail = self._fill_tail(inst.dst)
@@ -115,7 +120,7 @@ class RowText(ProgramText):
         assert inst.dst is not None and self.accumulators is not None
         names = [self.name(v) for v in self.accumulators[inst.dst.id]]
         names += [self.operand(inst.args[0]), self.name(inst.temps[-1]), "spare", "rowLength"]
-        last = ", first" if inst.op == "AddVariance" else ""
+        last = ", before" if inst.op == "AddVariance" else ""
         return f"opgen::{inst.op}({', '.join(names)}, rowBlocks, part{last});"
 
     def _row_statement(self, inst: Inst) -> str:
@@ -161,7 +166,7 @@ class Section:
         operands, outputs: that the method takes from and puts into queues, and kept ones.
         lines: its statements.
         copy_in, keep: the methods that load its operands.
-        first: whether it is told which chunk is the first.
+        counts: whether it is told how many elements the chunks before it have.
         held: whether its operands are taken from their queues before it is called.
         frees: whether it frees them.
         names: what its values are called, by value id.
@@ -172,7 +177,7 @@ class Section:
     lines: list[str] = field(default_factory=list)
     copy_in: str = ""
     keep: str = ""
-    first: bool = False
+    counts: bool = False
     held: bool = False
     frees: bool = True
     names: dict[int, str] = field(default_factory=dict)
@@ -231,6 +236,7 @@ class SectionMaker:
             {o["param"]: o["name"] for o in self.outputs},
             streamed=pairs is not None,
             columns=self.body.columns,
+            spread=tuple(self.body.spread),
             covering=self.body.covering,
             accumulators={p.merged.dst.id: p.accumulators for p in pairs or () if p.merged.dst},
             small=bool(self.small),
@@ -251,7 +257,7 @@ class SectionMaker:
         section = Section(
             [o for o in self.operands if o["name"] in loads],
             [o for o in self.outputs if o["param"] in stores],
-            first="first" in re.findall(r"\w+", "\n".join(statements)),
+            counts="before" in re.findall(r"\w+", "\n".join(statements)),
             held=held,
         )
         section.frees = not held or bool(section.outputs)
@@ -285,10 +291,12 @@ class SectionMaker:
         lines += statements
         if not section.frees:
             freed = []
-        if freed or made:
+        spread = [o for o in section.kept if o["spread"]]
+        if freed or made or spread:
             lines.append("")
         lines += [f"{o['name']}Queue.EnQue({o['name']}Local);" for o in made]
-        return lines + [f"{o['name']}Queue.FreeTensor({o['name']}Local);" for o in freed]
+        lines += [f"{o['name']}Queue.FreeTensor({o['name']}Local);" for o in freed]
+        return lines + [f"{o['name']}Kept.Free();" for o in spread]
 
     def _declare(
         self,

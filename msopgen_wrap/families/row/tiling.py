@@ -21,7 +21,7 @@ from msopgen_wrap.render.tiling import (
     walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.schedule.plan import RESIDENT, ROW_BUDGETS
+from msopgen_wrap.schedule.plan import RESIDENT, ROW_BUDGETS, Budget
 from msopgen_wrap.schedule.program import COMPUTE_KIND, DTYPE_BYTES, F32
 from msopgen_wrap.schedule.soc import vector_cycles, vector_passes
 from msopgen_wrap.schedule.views import FULL, SQUEEZED
@@ -65,6 +65,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
     values = shared_values(spec, plan, style, used, all_views=True)
     _mark_rows(plan, values)
     values["indices"] = {name: view.extent == SQUEEZED for name, view in indices.items()}
+    values["spreads"] = _spreads(plan)
     values["budgets"] = _budgets(plan)
     axes = plan.axes
     positions = any(i.op == "Position" for b in plan.bodies for i in b.program.insts)
@@ -126,9 +127,23 @@ def _mark_rows(plan: RowPlan, values: dict[str, Any]) -> None:
         temporary["squeezed"] = temporary["name"] in plan.squeezed
 
 
+def _spreads(plan: RowPlan) -> list[str]:
+    """Return the operands of any body that take UB by their shapes."""
+    names = {name for body in plan.bodies for name in body.spread}
+    return [name for name in plan.operands() if name in names]
+
+
+def _spread_bytes(budget: Budget, name: str) -> tuple[float, float]:
+    """Return the bytes of an operand per element of a tile, and per row of a box."""
+    own = [b for b in budget.buffers if b.spread == name]
+    return sum(b.total for b in own), sum(b.spread_row * b.copies for b in own)
+
+
 def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
     """Return what the tiling weighs, per body and combination of dtypes: UB bytes, cycles."""
     spec, budgets = plan.spec, []
+    spreads = _spreads(plan)
+    positions = {name: position for position, name in enumerate(plan.operands())}
     for body in plan.bodies:
         gathered = [len(accumulators(body.streamed, n)) for n in range(len(body.streamed.rows))]
         exchanged = max(gathered, default=1)
@@ -138,12 +153,18 @@ def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
             moved += [p.dtypes[combo] for p in spec.outputs]
             rows = body.budgets[combo, RESIDENT]
             each = [body.budgets.get((combo, mode), rows) for mode in ROW_BUDGETS]
+            taken = {b: sum(_spread_bytes(b, n)[0] for n in spreads) for b in each}
             budgets.append(
                 {
                     "dtypes": combo_dtypes(spec, combo),
                     "variant": body.variant,
                     "bytes": [
-                        (b.bytes_per_element, b.bytes_per_number, b.bytes_per_row) for b in each
+                        (b.bytes_per_element - taken[b], b.bytes_per_number, b.bytes_per_row)
+                        for b in each
+                    ],
+                    "spreads": [
+                        (positions[n], *zip(*(_spread_bytes(b, n) for b in each), strict=True))
+                        for n in spreads
                     ],
                     "reserved": max(b.fixed for b in each),
                     "pitch": 32 // min(*sizes, 4),
@@ -154,6 +175,10 @@ def _budgets(plan: RowPlan) -> list[dict[str, Any]]:
     joined = joined_needs(budgets)
     for row in joined:
         row["bytes"] = [f"{{{e!r}, {n!r}, {r}}}" for e, n, r in row["bytes"]]
+        row["spreads"] = [
+            f"{{{at}, {{{', '.join(map(str, e))}}}, {{{', '.join(map(str, r))}}}}}"
+            for at, e, r in row["spreads"]
+        ]
     return joined
 
 

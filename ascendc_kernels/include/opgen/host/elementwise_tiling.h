@@ -31,6 +31,7 @@ struct ElementwiseTiling {
     int64_t total = 0;
     int64_t cores = 1;
     int64_t tileLength = 0;
+    int64_t edgeLength = 0;  // flat: of the first and the last tile of a core; 0: as of the others
     // Of boxes only.
     int64_t outerDims[kMaxDims - 2] = {};
     int64_t rowCount = 0;
@@ -68,7 +69,10 @@ struct ElementwiseTiling {
         if (longest == 0) {
             return NoTileText(ubSize, budget.reserved, bytes, kUnit);
         }
-        const double cycles = Cycles(space, operands, budget.vectorCycles, rates);
+        double read = 0;
+        double written = 0;
+        CountBytes(space, operands, read, written);
+        const double cycles = rates.Cycles(read, written, budget.vectorCycles);
         if (!flat) {
             pitchUnit = budget.pitchUnit;
             return ChooseBox(space, operands, asked.Tile(longest), cycles, coresOfChip,
@@ -77,7 +81,12 @@ struct ElementwiseTiling {
         FlatTiles tiles;
         tiles.Choose(CeilDiv(total, kUnit), longest, cycles, coresOfChip, asked);
         cores = tiles.cores;
+        if (asked.tile == 0 && asked.buffers == 0) {
+            tiles.ChooseEdges(CeilDiv(CeilDiv(total, kUnit), cores) * kUnit, longest,
+                              TileTimes(read, written, budget.vectorCycles, rates, cores));
+        }
         tileLength = tiles.length;
+        edgeLength = tiles.edge;
         return "";
     }
 
@@ -96,10 +105,8 @@ struct ElementwiseTiling {
     }
 
     // Of an element; an operand that is the same for all rows and columns is hardly ever copied.
-    double Cycles(const IterationSpace& space, const std::vector<Operand>& operands,
-                  double vectorCycles, const CoreRates& rates) const {
-        double read = 0;
-        double written = 0;
+    static void CountBytes(const IterationSpace& space, const std::vector<Operand>& operands,
+                           double& read, double& written) {
         for (size_t i = 0; i < operands.size(); ++i) {
             const std::vector<int64_t>& steps = space.stride[i];
             const size_t inner = steps.size() < 2 ? 0 : steps.size() - 2;
@@ -108,7 +115,6 @@ struct ElementwiseTiling {
             (operands[i].written ? written : read) +=
                 moves ? static_cast<double>(operands[i].bytes) : 0;
         }
-        return rates.Cycles(read, written, vectorCycles);
     }
     std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
                           int64_t longest, double cycles, int64_t coresOfChip, bool allCores) {

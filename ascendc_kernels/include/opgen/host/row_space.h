@@ -34,17 +34,29 @@ constexpr double kJoinCycles = 80;
 // instructions on numbers of rows are not. `opgen profile` shows 1.3 to 1.6 for softmax.
 constexpr double kRowOverhead = 1.5;
 
-// UB bytes per element of a tile, per number of a row tile and per row of a box.
+// UB bytes per element of a tile, per number of a row tile, per row of a box that has a number of
+// its own, and per row of a box.
 struct RowBudget {
     double element;
     double number;
     double row;
+    double boxRow;
 
-    bool Fits(int64_t room, int64_t tileLength, int64_t rowLength, int64_t blockRows) const {
+    RowBudget(double e, double n, double r) : element(e), number(n), row(r), boxRow(0) {}
+    bool Fits(int64_t room, int64_t tileLength, int64_t rowLength, int64_t blockRows,
+              int64_t boxRows) const {
         return element * static_cast<double>(tileLength) + number * static_cast<double>(rowLength) +
-                   row * static_cast<double>(blockRows) <=
+                   row * static_cast<double>(blockRows) + boxRow * static_cast<double>(boxRows) <=
                static_cast<double>(room);
     }
+};
+
+// What an operand that lacks a dimension of the space takes of UB in each of the budgets: bytes per
+// element of a tile where it has one for every column, else bytes per row of a box.
+struct SpreadOperand {
+    size_t operand;
+    double element[3];
+    double boxRow[3];
 };
 
 // The budgets of a kernel: rows that stay in UB, with queues of one copy and of two, and rows that
@@ -53,6 +65,15 @@ struct RowBudgets {
     RowBudget resident;
     RowBudget doubled;
     RowBudget streamed;
+
+    // Add what operands take that are the same for all columns, or are not.
+    void Add(const SpreadOperand& spread, bool byCol) {
+        RowBudget* const all[] = {&resident, &doubled, &streamed};
+        for (size_t i = 0; i < 3; ++i) {
+            all[i]->element += byCol ? spread.element[i] : 0;
+            all[i]->boxRow += byCol ? 0 : spread.boxRow[i];
+        }
+    }
 };
 
 class RowSpace {
@@ -175,10 +196,14 @@ class RowSpace {
                                                 : most;
     }
     // room: bytes of UB; pitchUnit: rows of a box start at multiples of it; cores: how many can
-    // work.
-    void Choose(const RowBudgets& budgets, int64_t room, int64_t pitchUnit,
+    // work; spreads: what is not in the budgets, as it depends on the shapes.
+    void Choose(RowBudgets budgets, int64_t room, int64_t pitchUnit,
                 const std::vector<Operand>& operands, int64_t cores,
-                const Schedule& asked = Schedule()) {
+                const Schedule& asked = Schedule(),
+                const std::vector<SpreadOperand>& spreads = std::vector<SpreadOperand>()) {
+        for (const SpreadOperand& spread : spreads) {
+            budgets.Add(spread, stride[spread.operand][kMaxDims - 1] != 0);
+        }
         room_ = room;
         mostTile_ = asked.Tile(INT64_MAX);
         pitchUnit_ = pitchUnit;
@@ -221,7 +246,7 @@ class RowSpace {
         const int64_t work = std::max<int64_t>(1, split > 0 ? chunks : items);
         usedCores = teams * CeilDiv(work, CeilDiv(work, std::min(cores / teams, work)));
         Measure(boxRows, boxCols);
-        if (!chosen->Fits(room, tileLength, rowLength, blockRows)) {
+        if (!chosen->Fits(room, tileLength, rowLength, blockRows, boxRows)) {
             tileLength = 0;
         }
     }
@@ -370,12 +395,13 @@ class RowSpace {
     }
     bool Holds(const RowBudget& budget, int64_t rows, int64_t cols) {
         Measure(rows, cols);
-        return tileLength <= mostTile_ && budget.Fits(room_, tileLength, rowLength, blockRows);
+        return tileLength <= mostTile_ &&
+               budget.Fits(room_, tileLength, rowLength, blockRows, rows);
     }
     // The most rows of `cols` elements that one box holds, 0: not one.
     int64_t MostRows(const RowBudget& budget, int64_t cols) {
         const int64_t pitch = AlignUp(cols, pitchUnit_);
-        const double row = lanes && !joined ? budget.number + budget.row : 0.0;
+        const double row = (lanes && !joined ? budget.number + budget.row : 0.0) + budget.boxRow;
         const double most = Left(budget, lanes ? kUnit : AlignUp(pitch, kUnit)) /
                             (budget.element * static_cast<double>(pitch) + row);
         const int64_t fit = std::min(static_cast<int64_t>(most), mostTile_ / pitch);
@@ -385,8 +411,8 @@ class RowSpace {
     // The most columns of `rows` elements that one box holds, 0: not one group of them.
     int64_t MostCols(const RowBudget& budget, int64_t rows) {
         const double number = lanes ? 0.0 : budget.number;
-        const double fit =
-            Left(budget, kUnit) / (budget.element * static_cast<double>(rows) + number);
+        const double room = Left(budget, kUnit) - budget.boxRow * static_cast<double>(rows);
+        const double fit = room / (budget.element * static_cast<double>(rows) + number);
         const double most = std::min(fit, static_cast<double>(mostTile_ / rows));
         const int64_t unit = most >= kUnit ? kUnit : (most >= 64 ? 64 : pitchUnit_);
         const int64_t cols = most < 1 ? 0 : static_cast<int64_t>(most) / unit * unit;

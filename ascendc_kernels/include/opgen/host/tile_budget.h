@@ -107,10 +107,59 @@ struct SharedTiles {
 // What an element takes at least, in cycles, even where nothing is read or computed.
 constexpr double kLeastCycles = 1.0 / 64;
 
+// Bytes that all cores read from global memory in a cycle, at 1.5 TB/s.
+constexpr double kSharedGmBytes = 800;
+// Bytes that a core stores in a cycle, on the way to L2.
+constexpr double kStoreBytes = 64;
+// What an instruction takes beside its data that waits for the one before it, in cycles.
+constexpr double kInstructionCycles = 30;
+// What the vector unit takes for each cycle of its rate beside start-ups.
+constexpr double kConflictOverhead = 1.1;
+
+// What the steps of a tile take, in cycles: copies in and out and computing, which overlap with
+// those of its neighbours.
+struct TileTimes {
+    double in;      // per element
+    double vector;  // per element
+    double start;   // the start-ups of the instructions
+    double out;     // per element
+
+    TileTimes(double readBytes, double writtenBytes, double vectorCycles, const CoreRates& rates,
+              int64_t cores)
+        : in(readBytes), vector(kConflictOverhead * vectorCycles), start(0), out(0) {
+        const double shared = kSharedGmBytes / static_cast<double>(std::max<int64_t>(1, cores));
+        in /= rates.gmBytes > 0 ? std::min(rates.gmBytes, shared) : shared;
+        // an instruction takes a cycle for 64 elements, roughly
+        start = kInstructionCycles * 64 * vectorCycles;
+        out = writtenBytes / kStoreBytes;
+    }
+    // Until a core has stored the last of `elements`, cut as `Tiles::NextFlat` does, with two
+    // copies of its queues.
+    double Of(int64_t elements, int64_t length, int64_t edge) const {
+        double loaded = 0;
+        double computed[2] = {0, 0};
+        double stored[2] = {0, 0};
+        int64_t now = edge > 0 ? edge : length;
+        int64_t left = elements;
+        for (size_t tile = 0; left > 0; tile = 1 - tile) {
+            const int64_t most = left > edge ? left - edge : left;
+            const double count = static_cast<double>(std::min(most, now));
+            left -= std::min(most, now);
+            now = length;
+            loaded = std::max(loaded, computed[tile]) + in * count;
+            const double ready = std::max(loaded + kTileCycles, computed[1 - tile]);
+            computed[tile] = std::max(ready, stored[tile]) + start + vector * count;
+            stored[tile] = std::max(computed[tile], stored[1 - tile]) + out * count;
+        }
+        return std::max(stored[0], stored[1]);
+    }
+};
+
 // The share of a core in a contiguous range, and the tiles it is cut into.
 struct FlatTiles {
     int64_t cores = 1;
     int64_t length = kUnit;  // elements of a tile
+    int64_t edge = 0;        // elements of the first and the last one; 0: as of the others
 
     // units: of kUnit elements; longest: elements that a tile may have; cycles: of an element.
     void Choose(int64_t units, int64_t longest, double cycles, int64_t coresOfChip,
@@ -129,6 +178,33 @@ struct FlatTiles {
         length = std::min(longest, std::max(half, std::min<int64_t>(perCore, 2048)));
         length = std::max(length, kUnit);
     }
+    // Shorten the first and the last tile of a core where it is ready sooner then: it computes
+    // nothing while the first one is read, nor while the last one is stored.
+    void ChooseEdges(int64_t perCore, int64_t longest, const TileTimes& times) {
+        constexpr int64_t kFewTiles = 16;  // of more tiles the edges are a small part
+        constexpr int64_t kMoreTiles = 4;
+        if (perCore > kFewTiles * longest) {
+            return;
+        }
+        double least = kWorthwhile * times.Of(perCore, length, edge);
+        for (int64_t part = 32; part >= 4; part /= 2) {
+            const int64_t ends = AlignUp(perCore / part, kUnit);
+            const int64_t middle = perCore - 2 * ends;
+            const int64_t fewest = CeilDiv(middle, longest);
+            for (int64_t tiles = fewest; middle > ends && tiles < fewest + kMoreTiles; ++tiles) {
+                const int64_t each = AlignUp(CeilDiv(middle, tiles), kUnit);
+                const double time = each > ends ? times.Of(perCore, each, ends) : least;
+                if (time < least) {
+                    least = time;
+                    length = each;
+                    edge = ends;
+                }
+            }
+        }
+    }
+
+ private:
+    static constexpr double kWorthwhile = 0.98;
 };
 
 }  // namespace opgen
