@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from msopgen_wrap.spec.random_numbers import opgen
 from yardsticks.element_writes import written
 
 _OPERATORS = {
@@ -97,6 +98,7 @@ class RecordedCalls(TorchFunctionMode):
         self._names: dict[int, str] = {id(t): n for n, t in named.items()}
         self._kept: list[Any] = []  # an id means nothing once its tensor is gone
         self._constants = 0
+        self._masks = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -112,6 +114,8 @@ class RecordedCalls(TorchFunctionMode):
             raise UnwritableError("assigns to an attribute of a tensor")
         if name == "__setitem__":
             return self._write(func, args)
+        if func is F.dropout:
+            return self._dropout(*args, **kwargs)
         texts: tuple[list[str], dict[str, str]] | None
         try:
             texts = (
@@ -141,6 +145,22 @@ class RecordedCalls(TorchFunctionMode):
             raise UnwritableError("assigns to elements of a tensor")
         func(*args)
         self._assign(args[0], text)
+
+    def _dropout(self, x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        """Record a dropout in training with the mask of a seed, and give that result.
+
+        The model takes its mask from torch's generator, whose state no formula has. The mask here
+        has another set of dropped elements, of the same probability.
+        """
+        if not training or p == 0:
+            return x
+        text = f"opgen.dropout({self._text(x)}, {p!r}, 0, {self._masks})"
+        result = opgen.dropout(x, p, 0, self._masks)
+        self._masks += 1
+        if inplace:
+            result = x.copy_(result)
+        self._assign(result, text)
+        return result
 
     # ---- values ------------------------------------------------------------------------------
 
