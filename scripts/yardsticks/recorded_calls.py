@@ -9,6 +9,7 @@ for the sizes of this run.
 from __future__ import annotations
 
 import ast
+import inspect
 import keyword
 import math
 import re
@@ -58,6 +59,12 @@ _OPERATORS = {
 }
 # Calls that give back the values of their first argument.
 _SAME = {"contiguous", "clone", "detach", "cpu", "requires_grad_", "positive"}
+# Calls that write a tensor, by expressions of what stands in it then.
+_WRITES = {
+    "copy_": "{1}.expand_as({0}).to({0}.dtype)",
+    "fill_": "torch.full_like({0}, {1})",
+    "zero_": "torch.zeros_like({0})",
+}
 # What names, places or orders a tensor, and no value of it.
 _UNSAID = {"device", "inplace", "out", "pin_memory", "memory_format", "requires_grad", "layout"}
 # Private names of functions that torch.nn.functional dispatches to, by their public ones.
@@ -116,6 +123,8 @@ class RecordedCalls(TorchFunctionMode):
             return self._write(func, args)
         if func is F.dropout:
             return self._dropout(*args, **kwargs)
+        if func is F.multi_head_attention_forward and _drops(args, kwargs):
+            raise UnwritableError("calls F.multi_head_attention_forward, which has random dropout")
         texts: tuple[list[str], dict[str, str]] | None
         try:
             texts = (
@@ -132,7 +141,9 @@ class RecordedCalls(TorchFunctionMode):
             raise why or UnwritableError(name)
         if self._is_known(result) and name in _SAME | {"to", "type_as", "float", "expand_as"}:
             return result
-        if name in _SAME:
+        if name == "contiguous":
+            self._assign(result, f"{texts[0][0]}.contiguous()")  # a view of it may need the order
+        elif name in _SAME:
             self._assign(result, texts[0][0])
         else:
             self._assign(result, self._call(func, name, args, *texts))
@@ -241,8 +252,8 @@ class RecordedCalls(TorchFunctionMode):
             raise UnwritableError(f"calls Tensor.{name}")
         if name == "batch_norm" and func is F.batch_norm:
             return _batch_norm(texts, named)
-        if name == "multi_head_attention_forward":
-            raise UnwritableError("calls F.multi_head_attention_forward, which has random dropout")
+        if name in _WRITES:
+            return _WRITES[name].format(*texts)
         path = resolve_name(func) or name
         in_place = name.endswith("_") and not name.endswith("__")
         public = _PUBLIC.sub(r"\1", name.rstrip("_") if in_place else name)
@@ -283,6 +294,12 @@ def _conversion(args: Sequence[Any], texts: list[str], named: dict[str, str]) ->
         if isinstance(value, torch.Tensor):
             return f"{texts[0]}.to({text}.dtype)"
     return f"{texts[0]}.to({named['dtype']})" if "dtype" in named else texts[0]
+
+
+def _drops(args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+    """Whether a call of F.multi_head_attention_forward drops elements."""
+    given = inspect.signature(F.multi_head_attention_forward).bind(*args, **named).arguments
+    return given["dropout_p"] != 0 and given.get("training", True)
 
 
 def _batch_norm(texts: list[str], named: dict[str, str]) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.parts.attentions import attention_dtypes, attentions
-from msopgen_wrap.families.parts.operand_dtypes import reshaped, root, stored_dtypes
+from msopgen_wrap.families.parts.operand_dtypes import is_view, reshaped, root, stored_dtypes
 from msopgen_wrap.families.parts.temporaries import (
     base_name,
     free_name,
@@ -455,6 +455,8 @@ def _is_input(node: Node) -> bool:
 
 def _is_filled(node: Node) -> bool:
     """Whether a value is one number throughout, whatever gives its sizes."""
+    if isinstance(node.meta.get("val"), (list, tuple)):  # of a split: pieces of what it splits
+        return is_view(node) and _is_filled(node.args[0])  # type: ignore[arg-type]
     if not _is_tensor(node) or target_name(node) in _FILLS:
         return True
     if target_name(node) in _COUNTS:
