@@ -252,6 +252,8 @@ class RecordedCalls(TorchFunctionMode):
             raise UnwritableError(f"calls Tensor.{name}")
         if name == "batch_norm" and func is F.batch_norm:
             return _batch_norm(texts, named)
+        if func is F.multi_head_attention_forward:
+            named["training"] = "False"  # it drops nothing
         if name in _WRITES:
             return _WRITES[name].format(*texts)
         path = resolve_name(func) or name

@@ -31,7 +31,30 @@ def branch_on_a_size(x):
     return x.sum(-1) if x.shape[0] > 2 else x
 
 
+def written_in_place(x):
+    y = torch.empty_like(x)
+    y.copy_(x[0])
+    z = x * 2
+    return z.fill_(3) + y
+
+
+def joined_again(x):
+    return x.T.contiguous().view(2, 6)
+
+
 FORWARDS = [
+    (
+        written_in_place,
+        [
+            "t0 = torch.empty_like(x)",
+            "t1 = x[0]",
+            "t2 = t1.expand_as(t0).to(t0.dtype)",
+            "t3 = x * 2",
+            "t4 = torch.full_like(t3, 3)",
+            "y = t4 + t2",
+        ],
+    ),
+    (joined_again, ["t0 = x.T", "t1 = t0.contiguous()", "y = t1.view(2, 6)"]),
     (lambda x: F.relu(x), ["y = F.relu(x)"]),
     (lambda x: 1 - x**2, ["t0 = x ** 2", "y = 1 - t0"]),
     (lambda x: (-2.0) ** x, ["y = (-2.0) ** x"]),
@@ -221,6 +244,15 @@ def test_numbers_of_a_class_become_small_where_its_parameters_are_large(tmp_path
     rows, width = small.model.table.shape
     assert small.inputs[0].shape[1] == 2 and small.inputs[0].max() < rows
     assert rows * width < 500_000 and rows > width
+
+
+def test_an_attention_that_drops_nothing_is_a_formula():
+    attention = torch.nn.MultiheadAttention(4, 2)
+    lines = compute_of(lambda x: attention(x, x, x)[0], X[:, None])
+    assert "F.multi_head_attention_forward(" in lines[0] and "training=False" in lines[0]
+    attention.dropout = 0.1
+    with pytest.raises(UnwritableError, match="random dropout"):
+        compute_of(lambda x: attention(x, x, x)[0], X[:, None])
 
 
 UPSAMPLED = """
