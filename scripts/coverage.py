@@ -4,6 +4,7 @@
     python scripts/coverage.py --plan-only                       torch's operator database, planned
     python scripts/coverage.py --results FILE                    and tested; may be stopped
     python scripts/coverage.py --kernelbench DIR --multikernelbench DIR --cann-bench DIR
+    python scripts/coverage.py --kernelbench DIR --kernelbench-level 2    sequences of operators
     python scripts/coverage.py --only '*softmax*' --specs DIR    some entries; keep their specs
 
 The benchmarks are checkouts of other projects; their files are executed. A yardstick without its
@@ -85,9 +86,10 @@ def measures_of(options: argparse.Namespace) -> list[Measure | str]:
     else:
         found.append("MultiKernelBench")
     if options.kernelbench:
-        found.append(kernel_bench(trial, options.kernelbench))
+        levels = options.kernelbench_level
+        found += [kernel_bench(trial, options.kernelbench, level) for level in levels]
     else:
-        found.append("KernelBench level 1")
+        found.append("KernelBench")
     return found
 
 
@@ -101,6 +103,7 @@ def main() -> int:
     add("--cann-bench", type=Path, metavar="DIR")
     add("--multikernelbench", type=Path, metavar="DIR")
     add("--kernelbench", type=Path, metavar="DIR")
+    add("--kernelbench-level", type=int, nargs="+", choices=(1, 2, 3), default=[1], metavar="N")
     add("--only", default="*", help="pattern of the entries")
     add("--plan-only", action="store_true", help="do not test what plans")
     add("--results", type=Path, help="keep outcomes of tests; read again")

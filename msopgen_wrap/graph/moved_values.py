@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.views import VIEWS
+from msopgen_wrap.graph.views import is_view
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -35,7 +35,7 @@ def _sources(node: Any) -> set[Node] | None:
         return set() if _is_exact(node) else None
     if node.op == "placeholder":
         return {node}
-    if node.target in VIEWS:
+    if is_view(node):
         return _sources(node.args[0])
     if node.target in _ZEROS:
         return set()

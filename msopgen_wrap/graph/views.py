@@ -8,6 +8,7 @@ other anchors are left as they are.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
@@ -47,6 +48,16 @@ _OTHER_VIEWS = (
 VIEWS = frozenset(
     (*_MOVED, *_OTHER_VIEWS, _aten.t.default, _aten.lift_fresh_copy.default, _aten.diagonal.default)
 )
+
+
+def is_view(node: Node) -> bool:
+    """Whether a call gives elements of its first argument as they are; a piece of a split does."""
+    if node.target is operator.getitem:
+        source: Any = node.args[0]
+        return source.target in VIEWS
+    return node.target in VIEWS
+
+
 _CREATIONS = (
     *("full", "full_like", "scalar_tensor", "empty", "empty_like", "empty_permuted"),
     *("arange", "prims::iota"),

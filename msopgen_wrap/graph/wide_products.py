@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from msopgen_wrap.graph.moved_values import moved_from
-from msopgen_wrap.graph.views import PRODUCTS, VIEWS
+from msopgen_wrap.graph.views import PRODUCTS, is_view
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
@@ -107,7 +107,7 @@ def _in_float32(products: Iterable[Node], real: Graph) -> set[Node]:
 
 
 def _root(node: Any) -> Node:
-    while node.target in VIEWS:
+    while is_view(node):
         source: Any = node.args[0]
         node = source
     return node

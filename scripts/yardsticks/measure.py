@@ -208,11 +208,11 @@ def multi_kernel_bench(trial: Trial, root: Path) -> list[Measure]:
     ]
 
 
-def kernel_bench(trial: Trial, root: Path) -> Measure:
-    """Measure level 1 of KernelBench."""
-    files = (root / "KernelBench" / "level1").glob("*.py")
+def kernel_bench(trial: Trial, root: Path, level: int = 1) -> Measure:
+    """Measure a level of KernelBench: 1 single operators, 2 some in sequence, 3 networks."""
+    files = (root / "KernelBench" / f"level{level}").glob("*.py")
     ordered = sorted(files, key=lambda p: int(p.stem.partition("_")[0]))
-    return module_tasks(trial, "KernelBench level 1", ordered, 0.9)
+    return module_tasks(trial, f"KernelBench level {level}", ordered, 0.9 if level == 1 else 0.0)
 
 
 # ---- CANN Bench ----------------------------------------------------------------------------------

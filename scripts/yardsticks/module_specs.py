@@ -15,6 +15,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from msopgen_wrap.spec.random_numbers import opgen
 from yardsticks.module_task import ModuleTask, load_task
 from yardsticks.recorded_calls import UnwritableError, needed, record
 
@@ -85,11 +86,16 @@ def _renamed_last(lines: list[str], outputs: list[str]) -> list[str]:
     return lines
 
 
+def _names() -> dict[str, Any]:
+    """Return what statements of ``compute`` may name beside tensors."""
+    return {"torch": torch, "F": F, "math": math, "opgen": opgen, "__builtins__": {}}
+
+
 def _prove(
     lines: list[str], tensors: dict[str, Any], outputs: list[str], values: list[Any]
 ) -> None:
     """Run the statements on the model's tensors; they must give what the model gave."""
-    space = {"torch": torch, "F": F, "math": math, "__builtins__": {}}
+    space = _names()
     space |= {name: tensor.detach().clone() for name, tensor in tensors.items()}
     torch.manual_seed(0)
     with torch.no_grad():
@@ -103,7 +109,7 @@ def _prove(
 
 def _takes_any_float(lines: list[str], tensors: dict[str, Any], outputs: list[str]) -> bool:
     """Whether the results are numbers for the floats that tests draw, negative ones among them."""
-    space: dict[str, Any] = {"torch": torch, "F": F, "math": math, "__builtins__": {}}
+    space = _names()
     for name, tensor in tensors.items():
         space[name] = tensor.detach().clone()
         if tensor.is_floating_point():

@@ -4,12 +4,15 @@ The files of KernelBench and of MultiKernelBench have this form. Their sizes are
 tensors of gigabytes. A task is loaded with smaller numbers in place of the large ones that stand
 outside its classes; different numbers stay different, and what is calculated from them follows.
 Where parameters are too large all the same, the numbers inside the classes become smaller, too.
+Where none of these sizes fit one another (an upsampled axis that has to equal another size), all
+large numbers are divided by one power of two, so that their ratios stay.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
+import math
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +26,9 @@ LIMITS = (64, 48, 32, 24, 16, 8)
 #: Of all inputs; the second where no limit keeps to the first (three axes, batch and channels).
 ELEMENTS_AT_MOST = (150_000, 500_000)
 PARAMETERS_AT_MOST = 500_000
+#: What large numbers are divided by, and the least number that is divided.
+DIVISORS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+DIVIDED_FROM = 16
 
 
 @dataclass
@@ -32,7 +38,7 @@ class ModuleTask:
     Attributes:
         model: as the task makes it: in training, as the benchmarks run it.
         inputs: arguments of a call.
-        limit: the largest number that was left as it was; 0 for none.
+        limit: the largest number that was left as it was; 0 where numbers were divided.
     """
 
     name: str
@@ -114,24 +120,71 @@ def smaller_numbers(tree: ast.Module, limit: int, in_classes: bool) -> dict[int,
     return {n: limit + step * rank for rank, n in enumerate(large)}
 
 
-def _loaded(path: Path, limit: int, most: int, in_classes: bool) -> ModuleTask:
+def divided_numbers(tree: ast.Module, divisor: int) -> dict[int, int]:
+    """Return the large numbers outside classes divided by a power of two; odd factors stay.
+
+    A number that the divisor does not divide, such as 24 by 16, is divided as often as it can be.
+    """
+    numbers = _Numbers(in_classes=False)
+    numbers.visit(tree)
+    found = {}
+    for number in numbers.found:
+        if number >= DIVIDED_FROM:
+            found[number] = number // math.gcd(number, divisor)
+    return found
+
+
+@dataclass(frozen=True)
+class Shrink:
+    """A way to make the numbers of a task small.
+
+    Attributes:
+        limit: numbers above it are replaced by others in their order; 0 to divide instead.
+        divisor: what large numbers are divided by.
+        most: elements of all inputs.
+        in_classes: replace the numbers inside classes, too.
+    """
+
+    limit: int
+    divisor: int
+    most: int
+    in_classes: bool
+
+    def numbers(self, tree: ast.Module) -> dict[int, int]:
+        """Return number -> what stands for it."""
+        if self.limit:
+            return smaller_numbers(tree, self.limit, self.in_classes)
+        return divided_numbers(tree, self.divisor)
+
+
+def shrinks() -> list[Shrink]:
+    """Return the ways in the order in which they are tried."""
+    ranked = itertools.product((False, True), ELEMENTS_AT_MOST, LIMITS)
+    divided = itertools.product(ELEMENTS_AT_MOST, DIVISORS)
+    return [
+        *(Shrink(limit, 1, most, in_classes) for in_classes, most, limit in ranked),
+        *(Shrink(0, divisor, most, in_classes=False) for most, divisor in divided),
+    ]
+
+
+def _loaded(path: Path, shrink: Shrink) -> ModuleTask:
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
-    smaller = smaller_numbers(tree, limit, in_classes)
-    tree = ast.fix_missing_locations(_Smaller(smaller, in_classes).visit(tree))
+    smaller = shrink.numbers(tree)
+    tree = ast.fix_missing_locations(_Smaller(smaller, shrink.in_classes).visit(tree))
     module = types.ModuleType(f"task_{path.stem}")
     module.__file__ = str(path)
     torch.manual_seed(0)
     exec(compile(tree, str(path), "exec"), module.__dict__)
     with torch.device("meta"):  # what the inputs would take, before they are made
         elements = sum(t.numel() for t in _tensors(_inputs(module)))
-    if elements > most:
+    if elements > shrink.most:
         raise MemoryError(f"{elements} elements")
     init = module.get_init_inputs() if hasattr(module, "get_init_inputs") else []
     elements = _parameter_elements(module, init)
     if elements > PARAMETERS_AT_MOST:
         raise MemoryError(f"{elements} elements of parameters")
     model = module.Model(*init)
-    return ModuleTask(path.stem, model, _inputs(module), limit)
+    return ModuleTask(path.stem, model, _inputs(module), shrink.limit)
 
 
 def _parameter_elements(module: types.ModuleType, init: Sequence[Any]) -> int:
@@ -162,9 +215,9 @@ def load_task(path: Path) -> ModuleTask:
         Exception: whatever the task raises at all limits; of the largest.
     """
     first: Exception | None = None
-    for in_classes, most, limit in itertools.product((False, True), ELEMENTS_AT_MOST, LIMITS):
+    for shrink in shrinks():
         try:
-            task = _loaded(path, limit, most, in_classes)
+            task = _loaded(path, shrink)
             with torch.no_grad():
                 task.model(*_copies(task.inputs))
             return task

@@ -9,6 +9,7 @@ for the sizes of this run.
 from __future__ import annotations
 
 import ast
+import inspect
 import keyword
 import math
 import re
@@ -19,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode, resolve_name
 
+from msopgen_wrap.spec.random_numbers import opgen
 from yardsticks.element_writes import written
 
 _OPERATORS = {
@@ -57,6 +59,12 @@ _OPERATORS = {
 }
 # Calls that give back the values of their first argument.
 _SAME = {"contiguous", "clone", "detach", "cpu", "requires_grad_", "positive"}
+# Calls that write a tensor, by expressions of what stands in it then.
+_WRITES = {
+    "copy_": "{1}.expand_as({0}).to({0}.dtype)",
+    "fill_": "torch.full_like({0}, {1})",
+    "zero_": "torch.zeros_like({0})",
+}
 # What names, places or orders a tensor, and no value of it.
 _UNSAID = {"device", "inplace", "out", "pin_memory", "memory_format", "requires_grad", "layout"}
 # Private names of functions that torch.nn.functional dispatches to, by their public ones.
@@ -97,6 +105,7 @@ class RecordedCalls(TorchFunctionMode):
         self._names: dict[int, str] = {id(t): n for n, t in named.items()}
         self._kept: list[Any] = []  # an id means nothing once its tensor is gone
         self._constants = 0
+        self._masks = 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -112,6 +121,10 @@ class RecordedCalls(TorchFunctionMode):
             raise UnwritableError("assigns to an attribute of a tensor")
         if name == "__setitem__":
             return self._write(func, args)
+        if func is F.dropout:
+            return self._dropout(*args, **kwargs)
+        if func is F.multi_head_attention_forward and _drops(args, kwargs):
+            raise UnwritableError("calls F.multi_head_attention_forward, which has random dropout")
         texts: tuple[list[str], dict[str, str]] | None
         try:
             texts = (
@@ -128,7 +141,9 @@ class RecordedCalls(TorchFunctionMode):
             raise why or UnwritableError(name)
         if self._is_known(result) and name in _SAME | {"to", "type_as", "float", "expand_as"}:
             return result
-        if name in _SAME:
+        if name == "contiguous":
+            self._assign(result, f"{texts[0][0]}.contiguous()")  # a view of it may need the order
+        elif name in _SAME:
             self._assign(result, texts[0][0])
         else:
             self._assign(result, self._call(func, name, args, *texts))
@@ -141,6 +156,22 @@ class RecordedCalls(TorchFunctionMode):
             raise UnwritableError("assigns to elements of a tensor")
         func(*args)
         self._assign(args[0], text)
+
+    def _dropout(self, x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+        """Record a dropout in training with the mask of a seed, and give that result.
+
+        The model takes its mask from torch's generator, whose state no formula has. The mask here
+        has another set of dropped elements, of the same probability.
+        """
+        if not training or p == 0:
+            return x
+        text = f"opgen.dropout({self._text(x)}, {p!r}, 0, {self._masks})"
+        result = opgen.dropout(x, p, 0, self._masks)
+        self._masks += 1
+        if inplace:
+            result = x.copy_(result)
+        self._assign(result, text)
+        return result
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -221,8 +252,10 @@ class RecordedCalls(TorchFunctionMode):
             raise UnwritableError(f"calls Tensor.{name}")
         if name == "batch_norm" and func is F.batch_norm:
             return _batch_norm(texts, named)
-        if name == "multi_head_attention_forward":
-            raise UnwritableError("calls F.multi_head_attention_forward, which has random dropout")
+        if func is F.multi_head_attention_forward:
+            named["training"] = "False"  # it drops nothing
+        if name in _WRITES:
+            return _WRITES[name].format(*texts)
         path = resolve_name(func) or name
         in_place = name.endswith("_") and not name.endswith("__")
         public = _PUBLIC.sub(r"\1", name.rstrip("_") if in_place else name)
@@ -263,6 +296,12 @@ def _conversion(args: Sequence[Any], texts: list[str], named: dict[str, str]) ->
         if isinstance(value, torch.Tensor):
             return f"{texts[0]}.to({text}.dtype)"
     return f"{texts[0]}.to({named['dtype']})" if "dtype" in named else texts[0]
+
+
+def _drops(args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+    """Whether a call of F.multi_head_attention_forward drops elements."""
+    given = inspect.signature(F.multi_head_attention_forward).bind(*args, **named).arguments
+    return given["dropout_p"] != 0 and given.get("training", True)
 
 
 def _batch_norm(texts: list[str], named: dict[str, str]) -> str:

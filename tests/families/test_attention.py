@@ -174,20 +174,25 @@ def test_both_products_share_the_memories_of_a_cube_core() -> None:
 PARTS = {
     "softmax over queries": "torch.softmax(q @ k.mT, -2) @ v",
     "a function of the scores": "torch.softmax(torch.tanh(q @ k.mT), -1) @ v",
-    "a mask that is computed": "torch.softmax(q @ k.mT + torch.exp(m), -1) @ v",
     "scores that are transposed": "torch.softmax((q @ k.mT).mT, -1).mT @ v",
 }
 
 
 @pytest.mark.parametrize(
-    "name", default_part(PARTS, ["softmax over queries", "a mask that is computed"])
+    "name", default_part(PARTS, ["softmax over queries", "a function of the scores"])
 )
 def test_what_is_no_attention_is_cut_at_its_products(name: str) -> None:
-    mask = ("q", "[q[2], k[2]]") if "m)" in PARTS[name] else None
     shapes = ((2, 3, 20, 16), (2, 3, 33, 16), (2, 3, 33, 24))
-    plan = plan_op(spec_of(Case(PARTS[name], [shapes], [], mask)))
+    plan = plan_op(spec_of(Case(PARTS[name], [shapes], [])))
     families = [part.family.name for part in plan.parts]
     assert families.count("contract") == 2 and "attention" not in families
+
+
+def test_a_mask_that_is_computed_is_written_before_the_attention() -> None:
+    shapes = ((2, 3, 20, 16), (2, 3, 33, 16), (2, 3, 33, 24))
+    formula = "torch.softmax(q @ k.mT + torch.exp(m), -1) @ v"
+    plan = plan_op(spec_of(Case(formula, [shapes], [], ("q", "[q[2], k[2]]"))))
+    assert [part.family.name for part in plan.parts] == ["elementwise", "attention"]
 
 
 def test_a_projection_before_an_attention_is_a_part_of_its_own() -> None:

@@ -64,6 +64,18 @@ FORMS = {
         ["elementwise", "attention"],
         {"value1": HALF},
     ),
+    "a band of keys": Case(
+        "i, j = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])\n"
+        "z = F.scaled_dot_product_attention(q, k, v, attn_mask=(j <= i) & (j > i - 4))",
+        ["elementwise", "attention"],
+        {"value1": ("bool", "bool")},
+    ),
+    "a bias of positions": Case(
+        "i, j = torch.arange(q.shape[2])[:, None], torch.arange(k.shape[2])\n"
+        "z = torch.softmax(q @ k.mT + torch.exp(-0.25 * torch.abs(i - j)), -1) @ v",
+        ["elementwise", "attention"],
+        {"value1": FLOAT},
+    ),
     "an attention of an attention": Case(
         "a = torch.softmax(q @ k.mT, -1) @ v\nz = torch.softmax(a @ k.mT, -1) @ v",
         ["attention", "attention"],

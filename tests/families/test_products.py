@@ -226,6 +226,15 @@ PASSES = {
             ("elementwise", "z"),
         ],
     ),
+    "pieces of one product multiplied by one another": (
+        Case(
+            "a, b = (F.linear(x, y) + 1).split(8, -1); z = a @ b.mT",
+            (3, 2),
+            "[x[0], x[1], x[1]]",
+            [((2, 20, 33), (16, 33)), ((1, 1, 8), (16, 8))],
+        ),
+        [("contract", "mm1"), ("elementwise", "value1"), ("contract", "z")],
+    ),
     "attention with a function of its scores": (
         Case(
             "torch.softmax(torch.tanh(x @ y.mT), -1) @ y",

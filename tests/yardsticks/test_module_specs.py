@@ -31,7 +31,30 @@ def branch_on_a_size(x):
     return x.sum(-1) if x.shape[0] > 2 else x
 
 
+def written_in_place(x):
+    y = torch.empty_like(x)
+    y.copy_(x[0])
+    z = x * 2
+    return z.fill_(3) + y
+
+
+def joined_again(x):
+    return x.T.contiguous().view(2, 6)
+
+
 FORWARDS = [
+    (
+        written_in_place,
+        [
+            "t0 = torch.empty_like(x)",
+            "t1 = x[0]",
+            "t2 = t1.expand_as(t0).to(t0.dtype)",
+            "t3 = x * 2",
+            "t4 = torch.full_like(t3, 3)",
+            "y = t4 + t2",
+        ],
+    ),
+    (joined_again, ["t0 = x.T", "t1 = t0.contiguous()", "y = t1.view(2, 6)"]),
     (lambda x: F.relu(x), ["y = F.relu(x)"]),
     (lambda x: 1 - x**2, ["t0 = x ** 2", "y = 1 - t0"]),
     (lambda x: (-2.0) ** x, ["y = (-2.0) ** x"]),
@@ -124,6 +147,22 @@ def keeps_a_view_of_what_it_writes(x):
     return y
 
 
+def drops_twice(x):
+    x = F.dropout(x, 0.25)
+    x = F.dropout(F.dropout(x, 0.5, training=False), p=0.0)
+    F.dropout(x, 0.5, inplace=True)
+    return x * 2
+
+
+def test_dropout_in_training_takes_its_mask_from_a_seed():
+    lines = compute_of(drops_twice, X)
+    assert lines == [
+        "t0 = opgen.dropout(x, 0.25, 0, 0)",
+        "t1 = opgen.dropout(t0, 0.5, 0, 1)",
+        "y = t1 * 2",
+    ]
+
+
 def gives_a_number(x):
     return float(x.sum())
 
@@ -205,6 +244,48 @@ def test_numbers_of_a_class_become_small_where_its_parameters_are_large(tmp_path
     rows, width = small.model.table.shape
     assert small.inputs[0].shape[1] == 2 and small.inputs[0].max() < rows
     assert rows * width < 500_000 and rows > width
+
+
+def test_an_attention_that_drops_nothing_is_a_formula():
+    attention = torch.nn.MultiheadAttention(4, 2)
+    lines = compute_of(lambda x: attention(x, x, x)[0], X[:, None])
+    assert "F.multi_head_attention_forward(" in lines[0] and "training=False" in lines[0]
+    attention.dropout = 0.1
+    with pytest.raises(UnwritableError, match="random dropout"):
+        compute_of(lambda x: attention(x, x, x)[0], X[:, None])
+
+
+UPSAMPLED = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, channels, groups):
+        super().__init__()
+        self.up = torch.nn.ConvTranspose1d(channels, channels, 4, stride=2, padding=1)
+        self.norm = torch.nn.LayerNorm(width * 2)
+        self.groups = torch.nn.GroupNorm(groups, channels)
+
+    def forward(self, x, shift):
+        return self.norm(self.groups(self.up(x))) + shift
+
+batch, channels, groups = 96, 64, 8
+width = 512
+
+def get_inputs():
+    return [torch.rand(batch, channels, width), torch.rand(1024)]
+
+def get_init_inputs():
+    return [channels, groups]
+"""
+
+
+def test_sizes_that_must_fit_one_another_are_divided_by_one_number(tmp_path):
+    path = tmp_path / "upsampled.py"
+    path.write_text(UPSAMPLED)
+    small = load_task(path)
+    batch, channels, width = small.inputs[0].shape
+    assert small.limit == 0 and small.inputs[1].shape == (2 * width,)
+    assert (batch, channels, width) == (24, 16, 128)
 
 
 def test_a_task_becomes_a_spec(task, tmp_path):

@@ -32,11 +32,14 @@ class FoundAttention:
         operands: queries and keys without the views and factors that the pass takes in, and values
             without views.
         products: what the products read of these.
+        masks: what is added to the scores, or selects of them, without views: tensors that are no
+            scores. A choice between two numbers stands there as its condition.
     """
 
     result: Node
     operands: tuple[Node, ...]
     products: tuple[Node, ...]
+    masks: tuple[Node, ...]
 
 
 def attentions(nodes: Iterable[Node]) -> Iterator[FoundAttention]:
@@ -47,7 +50,8 @@ def attentions(nodes: Iterable[Node]) -> Iterator[FoundAttention]:
         if scores is not None and isinstance(values, Node):
             read: tuple[Any, ...] = (*scores.args[:2], values)
             operands = (*map(_unscaled, scores.args[:2]), root(values))
-            yield FoundAttention(result, operands, tuple(map(root, read)))
+            masks = _masks(scores, weights)
+            yield FoundAttention(result, operands, tuple(map(root, read)), masks)
 
 
 def attention_dtypes(
@@ -86,6 +90,40 @@ def _scores(weights: Any) -> Node | None:
         seen.update(node.all_input_nodes)
     only = found.pop() if exponential and len(found) == 1 else None
     return only if only is not None and ANCHORS[target_name(only)] == "contract" else None
+
+
+def _masks(scores: Node, weights: Any) -> tuple[Node, ...]:
+    """Return the tensors that join the scores on their way to the weights."""
+    made = {scores}
+    for node in scores.graph.nodes:
+        if any(above in made for above in node.all_input_nodes):
+            made.add(node)
+    found: dict[Node, None] = {}
+    pending, seen = [weights], {weights}
+    while pending:
+        node = pending.pop()
+        for above in node.all_input_nodes if node is not scores else ():
+            if above in made and above not in seen:
+                pending.append(above)
+                seen.add(above)
+            elif above not in made and _axes(above):
+                found[_condition(root(above))] = None
+    return tuple(found)
+
+
+def _axes(node: Node) -> int:
+    value = node.meta.get("val")
+    return value.dim() if isinstance(value, torch.Tensor) else 0
+
+
+def _condition(mask: Node) -> Node:
+    """Return what decides between two numbers, else the mask itself."""
+    while target_name(mask) == "aten.where.self":
+        condition, *choices = mask.all_input_nodes
+        if any(map(_axes, choices)):
+            break
+        mask = root(condition)
+    return mask
 
 
 def _unscaled(operand: Any) -> Node:

@@ -79,7 +79,7 @@ def _multiplied(node: Node) -> list[tuple[Node, Node]]:
     for user in node.users:
         if ANCHORS.get(target_name(user)) in CUBE:
             found.append((user, node))
-        elif user.op == "call_function" and target_name(user) in _VIEWS:
+        elif is_view(user):
             found += _multiplied(user)
     return found
 
@@ -94,10 +94,19 @@ def _sorted(node: Node) -> str:
 
 def root(node: Node) -> Node:
     """Return what a value is a view of."""
-    while node.op == "call_function" and target_name(node) in _VIEWS:
+    while is_view(node):
         source: Any = node.args[0]
         node = source
     return node
+
+
+def is_view(node: Node) -> bool:
+    """Whether a call gives elements of its first argument; so do the pieces that a split gives."""
+    if node.op != "call_function":
+        return False
+    if target_name(node) == "operator.getitem":
+        node = node.args[0]  # type: ignore[assignment]
+    return target_name(node) in _VIEWS
 
 
 def reshaped(anchor: Node) -> list[Node]:

@@ -16,8 +16,12 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.families.parts.attentions import attention_dtypes, attentions
-from msopgen_wrap.families.parts.operand_dtypes import reshaped, root, stored_dtypes
+from msopgen_wrap.families.parts.attentions import (
+    FoundAttention,
+    attention_dtypes,
+    attentions,
+)
+from msopgen_wrap.families.parts.operand_dtypes import is_view, reshaped, root, stored_dtypes
 from msopgen_wrap.families.parts.temporaries import (
     base_name,
     free_name,
@@ -157,21 +161,41 @@ class Phases:
             if site in self.no_attentions:
                 continue
             self.no_attentions.add(site)  # not tried again, whatever comes of it
-            computed = [n for n in dict.fromkeys(found.operands) if not _is_given(n)]
             dtypes = attention_dtypes(part, found, self.given)
-            operands = self._temporaries(computed)
-            if dtypes is None or operands is None:
+            masks = [n for n in found.masks if not _is_given(n) and not _is_filled(n)]
+            # The family reads causal masks of positions itself; others lie in the workspace.
+            choices = ([], masks) if masks else ([],)
+            if dtypes is not None and any(
+                self._attention_of(part, found, dtypes, written) for written in choices
+            ):
+                return True
+        return False
+
+    def _attention_of(
+        self, part: OpSpec, found: FoundAttention, dtypes: tuple[str, ...], masks: list[Node]
+    ) -> bool:
+        """Plan an attention after its operands and some masks; False: it is none then.
+
+        Args:
+            dtypes: of the operands, one per combination.
+            masks: values that the attention reads from the workspace.
+        """
+        computed = [n for n in dict.fromkeys(found.operands) if not _is_given(n)]
+        written = [*computed, *(n for n in masks if n not in computed)]
+        operands = self._temporaries(written)
+        if operands is None:
+            return False
+        alike = len(computed)
+        operands = [*(replace(p, dtypes=dtypes) for p in operands[:alike]), *operands[alike:]]
+        for values in ([], reshaped(found.result), [found.result]):
+            if self._plan_attention(part, values, operands) is None:
                 continue
-            operands = [replace(p, dtypes=dtypes) for p in operands]
-            for values in ([], reshaped(found.result), [found.result]):
-                if self._plan_attention(part, values, operands) is None:
-                    continue
-                if not all(map(self._write, computed, operands)):
-                    break
-                plan = self._plan_attention(part, values) if values else None
-                if plan is not None:
-                    self._add(plan)
-                return plan is not None or not values
+            if not all(map(self._write, written, operands)):
+                return False
+            plan = self._plan_attention(part, values) if values else None
+            if plan is not None:
+                self._add(plan)
+            return plan is not None or not values
         return False
 
     def _plan_attention(
@@ -469,6 +493,8 @@ def _is_input(node: Node) -> bool:
 
 def _is_filled(node: Node) -> bool:
     """Whether a value is one number throughout, whatever gives its sizes."""
+    if isinstance(node.meta.get("val"), (list, tuple)):  # of a split: pieces of what it splits
+        return is_view(node) and _is_filled(node.args[0])  # type: ignore[arg-type]
     if not _is_tensor(node) or target_name(node) in _FILLS:
         return True
     if target_name(node) in _COUNTS:
