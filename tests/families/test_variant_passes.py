@@ -61,10 +61,15 @@ cases:
 """
 
 
-def gradient(text: str) -> OpSpec:
+CAUSAL = MASKED.replace(
+    "backward: kernel\n", "attrs:\n  causal: false\nbackward: kernel\n"
+).replace("attention(q, k, k)", "attention(q, k, k, is_causal=causal)")
+
+
+def gradient(text: str, *, choosing: bool = True) -> OpSpec:
     spec = parse_spec(text, "op.yaml").spec
     assert spec is not None
-    found = gradient_spec(spec)
+    found = gradient_spec(spec, choosing=choosing)
     assert found is not None
     return found
 
@@ -73,6 +78,17 @@ def test_variants_share_no_temporary_of_other_sizes() -> None:
     # The third product of one graph is one of windows, that of the other one of elements.
     plan = plan_op(gradient(WINDOWS))
     assert sorted({part.spec.served for part in plan.parts}) == [(0,), (1,), (2,)]
+
+
+def test_an_optional_mask_costs_no_pass() -> None:
+    # With a mask the weights are chosen once more, by a call that the graph without one lacks.
+    plan = plan_op(gradient(CAUSAL, choosing=False))
+    for variant in range(len(plan.variants)):
+        made = [[p.name for p in x.spec.outputs] for x in plan.parts if variant in x.served]
+        # scores, products with k, what these give; grad_q, grad_k as keys and as values, their sum
+        assert len(made) == 7, made
+        # One pass makes the gradients of the scores and the weights.
+        assert [names for names in made if len(names) == 2] == [made[2]], made
 
 
 def test_elements_taken_of_a_longer_tensor_have_axes_of_their_own() -> None:
