@@ -74,7 +74,7 @@ class ScanSpace : public RowSpace {
         tileLength = AlignUp(AlignUp(rows, group_) * pitch, kUnit);
         rowLength = AlignUp(lanes ? rows : pitch, kUnit);
         blockRows = AlignUp(lanes ? rows : 1, kRowGroup);
-        return tileLength <= mostTile_ && budget.Fits(room, tileLength, rowLength, blockRows);
+        return tileLength <= mostTile_ && budget.Fits(room, tileLength, rowLength, blockRows, rows);
     }
     // The most of something, up to `most` in steps of `unit`, with which a box fits; 0: not one.
     template <typename Fits>
