@@ -29,6 +29,11 @@ Node = torch.fx.Node
 _PRODUCT, _PRODUCT_APART = "product", "view of product"
 
 
+def has_batches_apart(site: Site) -> bool:
+    """Whether a temporary is a product whose batches are axes of their own, at ranks with batches."""
+    return site.call == _PRODUCT_APART
+
+
 def sites(graph: Graph) -> dict[Node, Site]:
     """Return where every call of a graph stands."""
     counts: dict[str, int] = {}
@@ -149,7 +154,7 @@ def _hint(size: Any) -> int:
 def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:
     assert param.site is not None
     node = by_site.get(param.site)
-    if node is None and param.site.call == _PRODUCT_APART:  # matrices have no batches to take apart
+    if node is None and has_batches_apart(param.site):  # matrices have no batches to take apart
         node = by_site.get(Site(_PRODUCT, param.site.ordinal))
     if node is None or not _holds(node, param):
         raise OpgenError(

@@ -235,6 +235,15 @@ PASSES = {
         ),
         [("contract", "mm1"), ("elementwise", "value1"), ("contract", "z")],
     ),
+    "pieces of a product of open rank": (
+        Case(
+            "a, b = (F.linear(x, y) + 1).split(y.shape[0] // 2, -1); z = a * b",
+            ([2, 3], 2),
+            "[*x[:-1], y[0] // 2]",
+            [((20, 33), (16, 33)), ((2, 3, 8), (50, 8))],
+        ),
+        [("contract", "mm1"), ("elementwise", "value1"), ("elementwise", "z")],
+    ),
     "attention with a function of its scores": (
         Case(
             "torch.softmax(torch.tanh(x @ y.mT), -1) @ y",

@@ -14,6 +14,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.axes_of_one import is_one, sizes_of
+from msopgen_wrap.graph.cuts import has_batches_apart
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.wide_products import HALVES, is_widening
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
@@ -238,11 +239,11 @@ class ProductLowerer(Lowerer):
         temporary = own.site is not None
         if not _is_matrix(view) or (view.steps and temporary):
             raise self.more(result)
+        # A matrix has no batches; where those of other ranks are apart, none are joined in it.
+        whole = own.site is not None and not has_batches_apart(own.site)
         joined = NOTHING
-        if target_name(value.node) == "aten.bmm.default":
-            joined = BATCHES if not split and (temporary or len(value.sizes) != 1) else NOTHING
-        elif not split and (temporary or len(value.sizes) != 1):
-            joined = ROWS
+        if not split and (whole or len(value.sizes) != 1):
+            joined = BATCHES if target_name(value.node) == "aten.bmm.default" else ROWS
         left, right = value.left, value.right
         if _unit_axis(view) == -2:  # the transposed product is that of the transposed matrices
             flipped = Step("permute", axes=(-1, -2))

@@ -254,10 +254,11 @@ struct View {
         if (!Whole()) {
             return false;
         }
+        const std::vector<int64_t> before = dim;
         dim = sizes;
         for (size_t i = 0; i < dim.size(); ++i) {
             if (dim[i] < 0) {
-                dim[i] = known == 0 ? 0 : total / known;
+                dim[i] = known == 0 ? Between(before, sizes, i) : total / known;
                 known *= dim[i];
             }
         }
@@ -309,6 +310,25 @@ struct View {
     }
 
  private:
+    // The open size of a reshape of no elements: that of the axes between those that stay as they
+    // are; 0 where others do not.
+    static int64_t Between(const std::vector<int64_t>& before, const std::vector<int64_t>& after,
+                           size_t open) {
+        const size_t behind = after.size() - open - 1;
+        if (before.size() < open + behind) {
+            return 0;
+        }
+        int64_t between = 1;
+        for (size_t i = 0; i < before.size(); ++i) {
+            const size_t end = before.size() - behind;
+            if (i >= open && i < end) {
+                between = Times(between, before[i]);
+            } else if (before[i] != after[i < open ? i : open + 1 + i - end]) {
+                return 0;
+            }
+        }
+        return between;
+    }
     void Erase(size_t i) {
         for (std::vector<int64_t>* part : {&dim, &stride, &from, &to}) {
             part->erase(part->begin() + static_cast<int64_t>(i));
