@@ -30,7 +30,7 @@ _PRODUCT, _PRODUCT_APART = "product", "view of product"
 
 
 def has_batches_apart(site: Site) -> bool:
-    """Whether a temporary is a product whose batches are axes of their own, at ranks with batches."""
+    """Whether a temporary is a product with its batches apart, at ranks that have any."""
     return site.call == _PRODUCT_APART
 
 
