@@ -246,7 +246,7 @@ def shared_values(
             {
                 "name": p.name,
                 "bytes": bytes_expr(spec, p),
-                "checks": _reach_checks(plan, p.name),
+                "checks": _reach_checks(plan, p.name, all_views),
                 **_stored_sizes(stored_shapes.get(p.name)),
             }
             for p in spec.outputs
@@ -323,7 +323,7 @@ def _output_steps(spec: OpSpec, param: TensorParam, view: View | None) -> list[s
     return step_lines(name, view, name) if view is not None else []
 
 
-def _reach_checks(plan: OpPlan[Any], name: str) -> list[str]:
+def _reach_checks(plan: OpPlan[Any], name: str, all_views: bool) -> list[str]:
     """Return the checks that the operands behind a temporary have the sizes of all operands.
 
     Else its shape would not be that of the space, whose other sizes it must not be repeated over.
@@ -333,7 +333,12 @@ def _reach_checks(plan: OpPlan[Any], name: str) -> list[str]:
         behind = sources(body.program, name)
         if behind >= set(body.operands) or not behind:
             continue
-        parts = [f"opgen::BroadcastDims(own, {n}View.dim)" for n in body.operands if n in behind]
+        views = [
+            f"{n}View" if view.steps or all_views else f"{view.tensor}Shape"
+            for n, view in body.operands.items()
+            if n in behind
+        ]
+        parts = [f"opgen::BroadcastDims(own, {view}.dim)" for view in views]
         condition = f"variant != {body.variant} || " if len(plan.served) > 1 else ""
         check = [
             "{",

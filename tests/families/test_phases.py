@@ -13,7 +13,7 @@ from harness import BuiltOp, check
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.schedule.report import as_dict, as_text
-from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec
 from msopgen_wrap.spec.model import OpSpec
 
 TWO = "x: {dtype: DTYPES, rank: 2}"
@@ -156,6 +156,48 @@ def made(spec: OpSpec) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("name", CASES)
 def test_formulas_are_cut_into_phases(name, tmp_path):
     assert made(spec_of(CASES[name], tmp_path)) == CASES[name].phases
+
+
+SHARED = Case(
+    "p = torch.softmax(x, -1)\nz = (p * w) @ p.mT",
+    "[x[0], x[0]]",
+    [("row", "value1 value2"), ("contract", "z")],
+    PAIR,
+)
+GATED = """\
+op: GatedCase
+inputs:
+  x: {dtype: float32, rank: 2}
+outputs:
+  y: "[x[0], x[1] // 2]"
+compute: |
+  n = x.shape[1] // 2
+  y = torch.sigmoid(x[:, :n]) * x[:, n:2 * n]
+backward: kernel
+"""
+
+
+def test_a_pass_writes_what_another_value_is_made_of(tmp_path):
+    assert made(spec_of(SHARED, tmp_path)) == SHARED.phases
+
+
+def test_a_value_that_others_may_broadcast_has_a_pass_of_its_own(tmp_path):
+    # One pass has one shape: that of x and w, which may be more than that of x.
+    case = SHARED._replace(inputs=f"{TWO}\n  w: {{dtype: x, rank: 2}}")
+    assert len(made(spec_of(case, tmp_path))) > len(SHARED.phases)
+
+
+def test_halves_of_a_gradient_are_written_by_one_pass(tmp_path):
+    path = tmp_path / "gated.yaml"
+    path.write_text(GATED, encoding="utf-8")
+    spec = gradient_spec(load_spec(path))
+    assert made(spec) == [("elementwise", "value1 value2"), ("elementwise", "grad_x")]
+    op = BuiltOp(spec, tmp_path)
+    for rows, columns in ((5, 9), (3, 0), (70, 66)):
+        inputs = {"x": torch.randn(rows, columns), "grad_y": torch.randn(rows, columns // 2)}
+        outputs, golden, result = op.run(inputs, mode="check")
+        assert torch.allclose(outputs["grad_x"].double(), golden["grad_x"].double(), atol=1e-4)
+        assert result.findings == []
 
 
 @pytest.fixture(

@@ -46,6 +46,7 @@ from msopgen_wrap.schedule.calls import (
 )
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
+from msopgen_wrap.schedule.program import sources
 from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -364,11 +365,15 @@ class Phases:
                 continue
             outputs = (*earlier.spec.outputs, *plan.spec.outputs)
             try:
-                self.plans[index] = self.plan_one(replace(earlier.spec, outputs=outputs))
-                return True
+                joined = self.plan_one(replace(earlier.spec, outputs=outputs))
             except OpgenError as error:
                 if not curable(error):
                     raise
+                continue
+            of_temporaries = any(p.site is not None for p in earlier.spec.outputs)
+            if not of_temporaries or all(_fills_space(joined, p.name) for p in outputs):
+                self.plans[index] = joined
+                return True
         return False
 
     def _temporaries(self, values: list[Node]) -> list[TensorParam] | None:
@@ -418,6 +423,22 @@ def _elements(node: Node) -> int | None:
 def _operands(plan: OpPlan[Any]) -> set[str]:
     """Return the tensors that a pass reads, in any of its variants."""
     return {view.tensor for body in plan.bodies for view in body.operands.values()}
+
+
+def _fills_space(plan: OpPlan[Any], name: str) -> bool:
+    """Whether a temporary has the sizes of all operands of its pass in every call.
+
+    An operand that it is not made of may broadcast it to more, unless a rule gives its shape.
+    """
+    for body in plan.bodies:
+        if not hasattr(body, "program"):
+            continue
+        behind = sources(body.program, name)
+        read = {view.tensor for n, view in body.operands.items() if n in behind}
+        others = [plan.spec.param(v.tensor) for v in body.operands.values() if v.tensor not in read]
+        if any(p.site is None and p.shape is None for p in others):
+            return False
+    return True
 
 
 # ---- what a graph holds --------------------------------------------------------------------------
