@@ -144,7 +144,7 @@ def _with_rules(
     An attr that a case does not set takes other values than its default here.
     """
     found = dict(shapes)
-    values = {a.name: a.default for a in spec.attrs if not a.required} | attrs
+    values = spec.default_attrs | attrs
     try:
         for param in spec.inputs:
             if param.shape is not None and found[param.name] is not None:
@@ -187,7 +187,7 @@ def _shape_of(
     param: TensorParam, dims: tuple[int, ...], known: dict[str, Any], spec: OpSpec
 ) -> Any:
     if param.shape is not None:
-        attrs = {a.name: a.default for a in spec.attrs if not a.required}
+        attrs = spec.default_attrs
         try:
             return evaluate(param.shape, known, attrs)
         except KeyError:
@@ -215,7 +215,7 @@ def _attr_sets(spec: OpSpec) -> Iterator[dict[str, Any]]:
         if values:
             choices.append([(attr.name, value) for value in values])
     yield dict(base)
-    defaults = {a.name: a.default for a in spec.attrs if not a.required} | base
+    defaults = spec.default_attrs | base
     for mix in itertools.product(*choices):
         if any(value != defaults[name] for name, value in mix):
             yield {**base, **dict(mix)}
@@ -257,7 +257,7 @@ def _meta_inputs(spec: OpSpec, shapes: dict[str, Any], combo: int) -> dict[str, 
 def _compare(
     spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any], combo: int, results: dict[str, Any]
 ) -> Iterator[Diagnostic]:
-    values = {a.name: a.default for a in spec.attrs if not a.required} | attrs
+    values = spec.default_attrs | attrs
     given = ", ".join(f"{n} {_text(s)}" for n, s in shapes.items() if s is not None)
     shown = ", ".join(f"{n}={v}" for n, v in attrs.items())
     given += f" ({shown})" if shown else ""

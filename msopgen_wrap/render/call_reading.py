@@ -152,6 +152,16 @@ def size_check(tensor: str) -> str:
     )
 
 
+def view_name(name: str, view: View, *, all_views: bool = False) -> str:
+    """Return what the view of an operand is called: ``<name>View``, or the shape of the input.
+
+    Args:
+        all_views: whether every operand has a view of its own; otherwise one without steps is the
+            input's shape.
+    """
+    return f"{name}View" if view.steps or all_views else f"{view.tensor}Shape"
+
+
 def view_lines(name: str, view: View) -> list[str]:
     """Return the statements that define ``<name>View`` from the input's shape."""
     lines = [f"opgen::View {name}View = {view.tensor}Shape;"]

@@ -23,6 +23,7 @@ from msopgen_wrap.render.call_reading import (
     step_lines,
     variant_lines,
     view_lines,
+    view_name,
 )
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
@@ -294,7 +295,7 @@ def _operand_row(
 ) -> dict[str, Any]:
     return {
         "name": name,
-        "view": f"{name}View" if view.steps else f"{view.tensor}Shape",
+        "view": view_name(name, view),
         "transposable": view.transposable,
         "bytes": bytes_of(dtype_expr(plan.spec, view.tensor)),
         "condition": operand_condition(plan, name, view),
@@ -334,9 +335,7 @@ def _reach_checks(plan: OpPlan[Any], name: str, all_views: bool) -> list[str]:
         if behind >= set(body.operands) or not behind:
             continue
         views = [
-            f"{n}View" if view.steps or all_views else f"{view.tensor}Shape"
-            for n, view in body.operands.items()
-            if n in behind
+            view_name(n, v, all_views=all_views) for n, v in body.operands.items() if n in behind
         ]
         parts = [f"opgen::BroadcastDims(own, {view}.dim)" for view in views]
         condition = f"variant != {body.variant} || " if len(plan.served) > 1 else ""

@@ -132,7 +132,7 @@ def asked_outputs(spec: OpSpec, attrs: Mapping[str, Any]) -> frozenset[str]:
     Args:
         attrs: those of the call; absent ones have their default.
     """
-    given = {a.name: a.default for a in spec.attrs if not a.required} | dict(attrs)
+    given = spec.default_attrs | dict(attrs)
     return frozenset(
         p.name
         for p in spec.outputs

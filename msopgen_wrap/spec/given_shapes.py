@@ -52,7 +52,7 @@ def completed_shapes(spec: OpSpec, shapes: dict[str, Any]) -> dict[str, Any]:
     """
     found = dict(shapes)
     first = next(iter(found.values()))
-    attrs = {a.name: a.default for a in spec.attrs if not a.required}
+    attrs = spec.default_attrs
     for param in spec.inputs:
         if param.name in found:
             continue

@@ -370,7 +370,7 @@ def _case(spec: OpSpec, case: Case, combos: list[int]) -> dict[str, Any] | None:
     if dtypes == []:
         return None
     shapes: dict[str, Any] = dict(case.shapes)
-    attrs = {a.name: a.default for a in spec.attrs if not a.required} | dict(case.attrs)
+    attrs = spec.default_attrs | dict(case.attrs)
     together = broadcast_inputs(spec)
     try:
         if together:

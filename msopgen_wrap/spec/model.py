@@ -431,6 +431,11 @@ class OpSpec:
         return {p.chosen_by: p.dtypes[combo] for p in outputs if p.chosen_by is not None}
 
     @property
+    def default_attrs(self) -> dict[str, Any]:
+        """The values of the attrs that a call may leave out."""
+        return {a.name: a.default for a in self.attrs if not a.required}
+
+    @property
     def temporaries(self) -> tuple[TensorParam, ...]:
         """The temporaries that a part reads, then those that it writes."""
         return tuple(p for p in (*self.inputs, *self.outputs) if p.site is not None)

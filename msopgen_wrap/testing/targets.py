@@ -110,7 +110,7 @@ class Target:
         else:
             cases = [TestCase(0, _by_name(spec, entry)) for entry in shapes]
         own = given_attrs(spec, attrs)
-        defaults = {a.name: a.default for a in spec.attrs if not a.required}
+        defaults = spec.default_attrs
         found = []
         for combo in combos:
             for case in cases:

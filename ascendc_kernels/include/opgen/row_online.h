@@ -125,14 +125,13 @@ __aicore__ inline void AddVariance(const Tile32& sum, const Tile32& squares, con
     AscendC::Muls(mean, boxSum, 1.0f / boxElements, count);
     VectorBarrier();
     ApplyRow<kSub>(tile, x, mean, blocks, box);
+    AscendC::Mul(tile, tile, tile, box.count);
     if (first) {
-        AscendC::Mul(tile, tile, tile, box.count);
         VectorBarrier();
         ReduceInPlace<kSum>(boxSquares, tile, box);
         return;
     }
     // The distance between the two means adds to the squares; its steps go beside those of the box.
-    AscendC::Mul(tile, tile, tile, box.count);
     AscendC::Axpy(mean, sum, -1.0f / others, count);
     VectorBarrier();
     AscendC::Mul(mean, mean, mean, count);

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.elementwise.plan import ElementwisePlan, number_lists
-from msopgen_wrap.render.call_reading import reading_variants, scalar_fields, scalar_values
+from msopgen_wrap.render.call_reading import (
+    reading_variants,
+    scalar_fields,
+    scalar_values,
+    view_name,
+)
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
     BOX_FIELDS,
@@ -52,10 +57,7 @@ def render_tiling(plan: ElementwisePlan, style: str) -> TilingText:
     edges = "elements of the first and the last tile of a core; 0: as of the others"
     fields.append(field_row("uint32_t", "edgeLength", 0, edges))
     readers = {name: reading_variants(plan, name, view) for name, view in operands.items()}
-    views = [
-        (f"{name}View" if view.steps else f"{view.tensor}Shape", readers[name])
-        for name, view in operands.items()
-    ]
+    views = [(view_name(name, view), readers[name]) for name, view in operands.items()]
     values = {
         "budgets": budgets(plan),
         "splits": any(splits_elements(spec, body) for body in plan.bodies),

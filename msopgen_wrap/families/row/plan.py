@@ -264,7 +264,8 @@ def _body(
 ) -> RowBody:
     operands = lowerer.loaded(program)
     kept = set(_loads_of(program, "kept"))
-    spread = [n for n in operands if n in kept & spread_operands(lowerer)]
+    changing = kept & spread_operands(lowerer)
+    spread = [name for name in operands if name in changing]
     _check_queues(spec, len(operands) - len(kept) + len(spread))
     resident, streamed = split_passes(program)
     if plan.columns:
