@@ -218,7 +218,7 @@ def _lookup(root: Path) -> Path | None:
 
 
 def cached(
-    kind: str, key: str, label: str, build: Callable[[Path], list[Path]]
+    kind: str, key: str, label: str, build: Callable[[Path], list[Path]], *, keep: int = 4
 ) -> tuple[Path, bool]:
     """Return the folder of an entry, building it when there is no valid one.
 
@@ -228,6 +228,7 @@ def cached(
         label: human text for listings.
         build: called with an empty folder; writes the outputs there and returns the input files it
             read. Runs under a lock of this key; a crash leaves nothing behind.
+        keep: how many results of this key, for other contents of the inputs, stay.
 
     Returns:
         The folder and whether it was built now.
@@ -265,7 +266,7 @@ def cached(
         finally:
             if stage.exists():
                 shutil.rmtree(stage, ignore_errors=True)
-        _prune(root, keep=4)
+        _prune(root, keep)
         return target, True
 
 

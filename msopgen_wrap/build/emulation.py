@@ -23,12 +23,15 @@ from .core_kinds import (
 )
 from .emulation_library import emulation_library
 from .object_file import ObjectGroup
-from .toolchain import find_toolchain, warnings_as_errors
+from .precompiled_header import PrecompiledHeader
+from .toolchain import common_flags, find_toolchain, warnings_as_errors
 
 # half, int32_t, __aicore__, EVENT_ID0 and the like are the device compiler's own: known before any
 # include.
 COMPILER_ENUMS = ("-include", "ascendc_emu/compiler_enums.h")
 PRELUDE = ("-include", "ascendc_emu/macros.h", "-include", "ascendc_emu/types.h", *COMPILER_ENUMS)
+# What generated kernels include first.
+_KERNEL_HEADERS = (*PRELUDE[1::2], "kernel_operator.h")
 
 
 def _define_flags(defines: dict[str, object] | Iterable[str] | None) -> list[str]:
@@ -90,17 +93,22 @@ def compile_kernel(
 
     def objects(*passes: CorePass) -> list[Path]:
         def one(core: CorePass) -> Path:
+            macros = [*kernel_defines(arch), *core.defines]
+            functions = ["-fvisibility=hidden", "-ffunction-sections"]
             arguments = _arguments(
                 [sources.main],
-                defines=[*kernel_defines(arch), *core.defines, *_define_flags(defines)],
+                defines=[*macros, *_define_flags(defines)],
                 include_dirs=include_dirs,
                 opt=opt,
                 portable=portable,
-                flags=[*PRELUDE, "-fvisibility=hidden", "-ffunction-sections", *flags],
+                flags=[*PRELUDE, *functions, *flags],
                 first_flags=sources.flags,
                 own=own,
             )
-            return compile_object(sources.main, arguments)
+            header = None
+            if own and not portable and not sources.flags:
+                header = _shared_header("device", _KERNEL_HEADERS, opt, [*macros, *functions])
+            return compile_object(sources.main, arguments, header=header)
 
         with ThreadPoolExecutor(max_workers=2) as pool:
             return list(pool.map(one, passes))
@@ -152,6 +160,7 @@ def compile_shared(
     link_flags: Sequence[str] = (),
     code: str = "OPG303",
     own: Collection[Path] = (),
+    begin: tuple[str, ...] = (),
 ) -> Path:
     """Compile sources to one shared object linked with the emulation library.
 
@@ -160,6 +169,7 @@ def compile_shared(
         libs: further libraries, as paths or ``-l`` names without the prefix.
         link_flags: given to the linker driver as they are.
         own: those of the sources that are the kit's: warnings in them are errors.
+        begin: headers that all of ``own`` include before anything else.
         Other arguments as for :func:`compile_kernel`.
 
     Returns:
@@ -174,6 +184,7 @@ def compile_shared(
         flags=flags,
         code=code,
         own=own,
+        begin=begin,
     )
     return _link_shared(
         objects,
@@ -196,6 +207,7 @@ def compile_objects(
     flags: Sequence[str] = (),
     code: str = "OPG303",
     own: Collection[Path] = (),
+    begin: tuple[str, ...] = (),
 ) -> list[Path]:
     """Compile sources side by side; arguments as for :func:`compile_shared`.
 
@@ -215,12 +227,26 @@ def compile_objects(
         for mine in (False, True)
     )
 
+    shared = begin and not portable and not defines
+    header = _shared_header("host", begin, opt, flags) if shared else None
+
     def compiled(source: Path) -> Path:
-        arguments = strict if source in own else foreign
-        return compile_object(Path(source), arguments, code=code)
+        if source in own:
+            return compile_object(Path(source), strict, code=code, header=header)
+        return compile_object(Path(source), foreign, code=code)
 
     with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(compiled, sources))
+
+
+def _shared_header(
+    name: str, includes: tuple[str, ...], opt: str, flags: Sequence[str]
+) -> PrecompiledHeader:
+    """Return what generated sources of one kind begin with; ``flags`` are those they all have."""
+    own = _arguments(
+        [], defines=(), include_dirs=(), opt=opt, portable=False, flags=flags, own=True
+    )
+    return PrecompiledHeader(name, includes, (*common_flags(find_toolchain()), *own))
 
 
 def _arguments(

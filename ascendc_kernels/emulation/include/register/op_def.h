@@ -35,6 +35,8 @@ class OpCheckFuncHelper {
 };
 }  // namespace optiling
 
+// Constructors, destructors and what adds to a list are in the library: every op_host file uses
+// them, and took a third of its compile time for them.
 namespace ops {
 enum Option { IGNORE = 0, OPTIONAL = 1, REQUIRED = 2, DYNAMIC = 3, VIRTUAL = 4 };
 enum class FormatCheckOption : uint32_t { DEFAULT = 0, STRICT = 1, MAX };
@@ -75,7 +77,12 @@ struct ScalarVar {
 // An input or output tensor parameter.
 class OpParamDef {
  public:
-    explicit OpParamDef(const char *name) : name(name) {}
+    explicit OpParamDef(const char *name);
+    OpParamDef(const OpParamDef &other);
+    OpParamDef(OpParamDef &&other);
+    OpParamDef &operator=(const OpParamDef &other);
+    OpParamDef &operator=(OpParamDef &&other);
+    ~OpParamDef();
 
     OpParamDef &ParamType(Option option) {
         param_type = option;
@@ -197,7 +204,12 @@ class OpAttrDef {
         kListListInt
     };
 
-    explicit OpAttrDef(const char *name) : name(name) {}
+    explicit OpAttrDef(const char *name);
+    OpAttrDef(const OpAttrDef &other);
+    OpAttrDef(OpAttrDef &&other);
+    OpAttrDef &operator=(const OpAttrDef &other);
+    OpAttrDef &operator=(OpAttrDef &&other);
+    ~OpAttrDef();
 
     ge::AscendString GetName(void) const { return ge::AscendString(name.c_str()); }
     OpAttrDef &AttrType(Option option) {
@@ -274,17 +286,16 @@ class OpAttrDef {
 // What differs on one SoC: parameters that replace the op's and flags for the compiler.
 class OpAICoreConfig {
  public:
-    OpAICoreConfig() = default;
-    explicit OpAICoreConfig(const char *) {}
+    OpAICoreConfig();
+    explicit OpAICoreConfig(const char *);
+    OpAICoreConfig(const OpAICoreConfig &other);
+    OpAICoreConfig(OpAICoreConfig &&other);
+    OpAICoreConfig &operator=(const OpAICoreConfig &other);
+    OpAICoreConfig &operator=(OpAICoreConfig &&other);
+    ~OpAICoreConfig();
 
-    OpParamDef &Input(const char *name) {
-        inputs.emplace_back(name);
-        return inputs.back();
-    }
-    OpParamDef &Output(const char *name) {
-        outputs.emplace_back(name);
-        return outputs.back();
-    }
+    OpParamDef &Input(const char *name);
+    OpParamDef &Output(const char *name);
     OpAICoreConfig &DynamicCompileStaticFlag(bool flag) {
         return SetFlag("dynamicCompileStatic.flag", flag);
     }
@@ -301,10 +312,7 @@ class OpAICoreConfig {
     OpAICoreConfig &PrecisionReduceFlag(bool flag) {
         return SetFlag("precision_reduce.flag", flag);
     }
-    OpAICoreConfig &ExtendCfgInfo(const char *key, const char *value) {
-        config[key] = value;
-        return *this;
-    }
+    OpAICoreConfig &ExtendCfgInfo(const char *key, const char *value);
 
     // What was declared; read by the op runtime. Deques keep references from chained calls valid.
     std::deque<OpParamDef> inputs;
@@ -313,8 +321,7 @@ class OpAICoreConfig {
 
  private:
     OpAICoreConfig &SetFlag(const char *key, bool flag) {
-        config[key] = flag ? "true" : "false";
-        return *this;
+        return ExtendCfgInfo(key, flag ? "true" : "false");
     }
 };
 
@@ -355,14 +362,8 @@ class OpAICoreDef {
     // Whether kernels run that have empty outputs only: the emulation always runs what tiling asks
     // for.
     OpAICoreDef &LaunchWithZeroEleOutputTensors(bool) { return *this; }
-    OpAICoreDef &AddConfig(const char *soc) {
-        configs.emplace_back(soc, OpAICoreConfig());
-        return *this;
-    }
-    OpAICoreDef &AddConfig(const char *soc, OpAICoreConfig &config) {
-        configs.emplace_back(soc, config);
-        return *this;
-    }
+    OpAICoreDef &AddConfig(const char *soc);
+    OpAICoreDef &AddConfig(const char *soc, OpAICoreConfig &config);
 
     gert::OpImplRegisterV2::TilingKernelFunc tiling = nullptr;
     optiling::OP_CHECK_FUNC check_support = nullptr, op_select_format = nullptr;
@@ -409,26 +410,17 @@ class OpMC2Def {
 
 class OpDef {
  public:
-    explicit OpDef(const char *type) : op_type(type) {}
+    explicit OpDef(const char *type);
+    OpDef(const OpDef &other);
+    OpDef(OpDef &&other);
+    OpDef &operator=(const OpDef &other);
+    OpDef &operator=(OpDef &&other);
+    ~OpDef();
 
-    OpParamDef &Input(const char *name) {
-        inputs.emplace_back(name);
-        return inputs.back();
-    }
-    OpParamDef &Output(const char *name) {
-        outputs.emplace_back(name);
-        return outputs.back();
-    }
+    OpParamDef &Input(const char *name);
+    OpParamDef &Output(const char *name);
     // Returns the attribute already declared under this name, or a new one.
-    OpAttrDef &Attr(const char *name) {
-        for (OpAttrDef &attr : attrs) {
-            if (attr.name == name) {
-                return attr;
-            }
-        }
-        attrs.emplace_back(name);
-        return attrs.back();
-    }
+    OpAttrDef &Attr(const char *name);
     OpDef &Comment(CommentSection, const char *) { return *this; }
     OpDef &SetInferShape(gert::OpImplRegisterV2::InferShapeKernelFunc func) {
         infer_shape = func;
