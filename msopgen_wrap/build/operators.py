@@ -182,8 +182,8 @@ def _include_dirs(project: Path) -> list[Path]:
     return [project / "op_host", project / "op_kernel"]
 
 
-# What generated op_host files include first.
-_HOST_HEADERS = (
+#: What generated op_host files include first.
+HOST_HEADERS = (
     *("algorithm", "cstdint", "string", "vector"),
     *("register/op_def_registry.h", "tiling/platform/platform_ascendc.h"),
 )
@@ -209,7 +209,7 @@ def build_host(specs: Sequence[OpSpec], project: Path, *, portable: bool = False
         opt="-O2" if portable else "-O1",
         portable=portable,
         own=generated_sources(project, sources),
-        begin=_HOST_HEADERS,
+        begin=HOST_HEADERS,
     )
 
 

@@ -24,6 +24,7 @@ from msopgen_wrap.graph.sample import (
 )
 from msopgen_wrap.graph.scalars import divided
 from msopgen_wrap.spec.model import Attr, OpSpec, ParamKind
+from msopgen_wrap.spec.shapes import ShapeError, evaluate, tensor_shapes
 from msopgen_wrap.torch_import import torch
 
 GraphModule = torch.fx.GraphModule
@@ -177,6 +178,8 @@ def _agree_in(
             expected = function(inputs, attrs)
     except Exception:  # compute does not accept these values or sizes
         return True
+    if not _follow_rules(spec, tensors, expected, attrs):
+        return True  # such as pairs of an odd size: tiling refuses them
     given = [
         attrs[ref.name] if ref.index is None else attrs[ref.name][ref.index]
         for ref in traced.attrs.values()
@@ -193,6 +196,30 @@ def _agree_in(
         if isinstance(value, torch.Tensor) and not _close(result, value):
             return False
     return True
+
+
+def _follow_rules(
+    spec: OpSpec, tensors: dict[str, torch.Tensor], results: dict[str, Any], attrs: Any
+) -> bool:
+    """Whether what compute gives has the shapes that the rules of the outputs say."""
+    shapes: dict[str, Any] = {p.name: None for p in spec.inputs}
+    for name, tensor in tensors.items():
+        dynamic = spec.param(name).kind is ParamKind.DYNAMIC
+        shapes[name] = [tuple(tensor.shape)] if dynamic else tuple(tensor.shape)
+    for param in spec.outputs:
+        try:
+            said = evaluate(param.shape, shapes, attrs) if param.shape else None
+        except ShapeError:
+            return False
+        value = results[param.name]
+        for shape, tensor in zip(tensor_shapes(said), _listed(value), strict=False):
+            if isinstance(tensor, torch.Tensor) and tuple(tensor.shape) != tuple(shape):
+                return False
+    return True
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 class _HostNumbers(LoopRunner):

@@ -8,7 +8,10 @@ is planned.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import OpgenError
@@ -22,8 +25,39 @@ if TYPE_CHECKING:
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node
-# Arguments of nodes: where in the arguments of which one.
-Places = list[tuple[Node, tuple[Any, ...]]]
+# Arguments of nodes: where in the arguments of which one, and what of the attr stands there.
+Places = list[tuple[Node, tuple[Any, ...], "Term"]]
+
+
+@dataclass(frozen=True)
+class Term:
+    """What code makes of an attr before PyTorch takes it as a number.
+
+    It is ``factor * attr ** power + offset``: windows of ``p`` rows and columns have ``p * p``
+    elements, a scale is ``d ** -0.5``.
+    """
+
+    factor: float = 1
+    power: float = 1
+    offset: int = 0
+
+    @staticmethod
+    def between(first: tuple[float, int], second: tuple[float, int]) -> Term | None:
+        """Return the term that explains two numbers, each given with the attr's value."""
+        (a, x), (b, y) = first, second
+        whole = type(a) is int and type(b) is int
+        if a != 0 and b != 0 and (a < 0) == (b < 0):
+            for power in (1, 2, 3) if whole else (1, -1, 0.5, -0.5, 2, -2):
+                factor = a / x**power
+                if math.isclose(factor * y**power, b, rel_tol=1e-12):
+                    exact = round(factor) if math.isclose(factor, round(factor)) else factor
+                    if not whole or type(exact) is int:
+                        return Term(exact, power)
+        if whole and (b - a) % (y - x) == 0:
+            factor = (b - a) // (y - x)
+            return Term(factor, 1, int(a - factor * x))
+        return None
+
 
 # Other values to try; the sample's sizes may not be divisible by all of them.
 _VALUES = (2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 17, 19, 24, 1)
@@ -90,7 +124,7 @@ def _differences(first: Graph, second: Graph, known: Any, value: Any) -> Places 
             return isinstance(b, Node) and same[a] is b
         is_order = str(node.target) == _ORDERS and path == ("args", 1)
         if is_order and isinstance(known, list) and (list(a), list(b)) == (known, value):
-            places.append((node, path))
+            places.append((node, path, Term()))
             return True
         if isinstance(a, (list, tuple)):
             return (
@@ -103,9 +137,11 @@ def _differences(first: Graph, second: Graph, known: Any, value: Any) -> Places 
             )
         if type(a) is type(b) and (a == b or (a != a and b != b)):
             return True
-        if type(a) is int and type(b) is int and a == known and b == value:
-            places.append((node, path))
-            return True
+        if type(a) is type(b) and type(a) in (int, float) and type(known) is int:
+            term = Term.between((a, known), (b, value))
+            if term is not None:
+                places.append((node, path, term))
+                return True
         return False
 
     for node, other in same.items():
@@ -129,14 +165,41 @@ def _insert(traced: Any, name: str, places: Places) -> None:
         symbol = graph.placeholder(f"attr_{name}")
     symbol.meta["val"] = traced.structural[name]
     traced.attrs[symbol.name] = AttrRef(name, True)
-    for node, path in places:
+    made: dict[Term, Node] = {}
+    for node, path, term in places:
+        if term not in made:
+            with graph.inserting_before(before):
+                made[term] = _term_node(graph, symbol, term)
+        number = made[term]
         if path[0] == "args":
-            node.args = _replaced(node.args, path[1:], symbol)
+            node.args = _replaced(node.args, path[1:], number)
         else:
             node.kwargs = {
-                key: _replaced(value, path[2:], symbol) if key == path[1] else value
+                key: _replaced(value, path[2:], number) if key == path[1] else value
                 for key, value in node.kwargs.items()
             }
+
+
+def _term_node(graph: Graph, symbol: Node, term: Term) -> Node:
+    """Return a node for a term of an attr, as code would compute it."""
+
+    def call(function: Callable[..., Any], a: Any, b: Any) -> Node:
+        node = graph.call_function(function, (a, b))
+        values = [v.meta["val"] if isinstance(v, Node) else v for v in (a, b)]
+        node.meta["val"] = function(*values)
+        return node
+
+    value = symbol
+    if term.power in (2, 3):
+        for _ in range(int(term.power) - 1):
+            value = call(operator.mul, value, symbol)
+    elif term.power == -1:
+        return call(operator.truediv, term.factor, symbol)
+    elif term.power != 1:
+        value = call(operator.pow, symbol, term.power)
+    if term.factor != 1:
+        value = call(operator.mul, value, term.factor)
+    return call(operator.add, value, term.offset) if term.offset else value
 
 
 def _replaced(value: Any, path: tuple[Any, ...], symbol: Node) -> Any:

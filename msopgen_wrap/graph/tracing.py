@@ -405,7 +405,12 @@ def _trace_once(
     start.__signature__ = positional(len(arguments))  # type: ignore[attr-defined]
     with torch.no_grad(), mode, SymbolicIndices():
         table = env.decompositions(decompositions())
-        module = make_fx(start, decomposition_table=table)(*arguments)
+        try:
+            module = make_fx(start, decomposition_table=table)(*arguments)
+        except Exception:
+            # Some functions of PyTorch, such as unflatten, report a question as an error of theirs.
+            if env.refused is None:
+                raise
     if env.refused is not None:
         raise env.refused
     if env.stand_ins and any(n.op == "get_attr" for n in module.graph.nodes):

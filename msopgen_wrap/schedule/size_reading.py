@@ -78,6 +78,14 @@ def _axis_order(node: Node) -> list[int]:
     return []
 
 
+# Calls whose result has the shape of their first argument, without being pointwise.
+_KEPT = (
+    "aten.cumsum.default",
+    "aten.cumprod.default",
+    "aten.logcumsumexp.default",
+    "aten.flip.default",
+)
+
 # Calls that are told the sizes of their result, and by which argument.
 _TOLD = {**dict.fromkeys(RESHAPES, 1), "aten.expand.default": 1, "aten.full.default": 0}
 
@@ -128,7 +136,16 @@ class SizeReader(Emitter):
                 return self.scalar_expr(sizes[axis])
         cut = _cut_length(self.values.get(source), axis)
         size = self._size_of(source, axis) if cut is None else cut
+        if size is None and target_name(source) in RESHAPES:
+            return self._open_size(source, axis)
         return self._size_of_work(source, axis) if size is None else size
+
+    def _open_size(self, source: Node, axis: int) -> ScalarExpr:
+        """Return the size for which a reshape says -1: what the other sizes leave."""
+        sizes: Any = source.args[1]
+        others = [self.scalar_expr(size) for i, size in enumerate(sizes) if i != axis]
+        left = Binary("max", Const(1), self._product(others))
+        return fold("//", self._numel(source.args[0]), left)
 
     def _size_of_work(self, source: Node, axis: int) -> ScalarExpr | None:
         """Return a size that a call takes over from an argument.
@@ -141,6 +158,9 @@ class SizeReader(Emitter):
             return moved
         if target_name(source) in ("aten.unsqueeze.default", "opgen.place.default"):
             return self._size_beside(source, axis)
+        if target_name(source) in _KEPT:
+            kept: ScalarExpr = self._size(source.args[0], axis)
+            return kept
         if torch.Tag.pointwise not in getattr(source.target, "tags", ()):
             return None
         rank = len(source.meta["val"].shape)

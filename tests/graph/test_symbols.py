@@ -25,6 +25,7 @@ from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.graph.scalars import Const, evaluate
 from msopgen_wrap.resources import data_dir
+from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.schedule.ranks import apply_steps
 from msopgen_wrap.spec.model import Attr, DimSlice, ShapeList
 
@@ -326,3 +327,47 @@ def test_negative_slice_bounds_count_from_the_end(text: str) -> None:
         want = eval(text, {"x": torch.zeros(2, size), "n": n})
         got = apply_steps(view, {"x": (2, size)}, {"n": n})
         assert got.dim == list(want.shape), (text, size, n)
+
+
+# What formulas make of a count before PyTorch takes it for a plain number.
+TERMS = {
+    "a square": """
+h, w = x.shape
+t = x.view(h // n, n, w // n, n).permute(0, 2, 1, 3).reshape(h // n, w // n, n * n).softmax(-1)
+z = t.view(h // n, w // n, n, n).permute(0, 2, 1, 3).reshape(h, w)
+""",
+    "a multiple": "z = x.unflatten(-1, (-1, 2 * n)).flip(-1).flatten(-2)",
+    "an offset": "z = x.unflatten(-1, (-1, 2 * n + 2)).flip(-1).flatten(-2)",
+    "a root": "z = (x.unflatten(-1, (-1, n)) * n ** -0.5).softmax(-1).flatten(-2)",
+    "a fraction": "z = (x.unflatten(-1, (-1, n)) * (math.log(10000.0) / n)).cumsum(-1).flatten(-2)",
+    "all at once": "z = (x.view(-1, n) * (n * n) + n / 2 + 1 / n).softmax(-1).view(x.shape)",
+}
+
+
+@pytest.mark.parametrize("name", TERMS)
+def test_a_number_made_of_a_count(tmp_path: Path, name: str) -> None:
+    spec = make_spec(TERMS[name].strip(), attrs=(Attr("n", "int", 2, minimum=1),))
+    two = dataclasses.replace(spec.inputs[0], min_rank=2, max_rank=2)
+    op = BuiltOp(dataclasses.replace(spec, inputs=(two,)), tmp_path)
+    for n in (1, 2, 3, 5):
+        x = torch.randn(4 * n, n * (2 * n + 2))
+        outputs, golden, result = op.run({"x": x}, {"n": n}, mode="check")
+        assert result.findings == []
+        torch.testing.assert_close(outputs["z"].double(), golden["z"], rtol=1e-3, atol=1e-3)
+
+
+def test_sizes_that_break_the_output_rule_are_refused_by_tiling(tmp_path: Path) -> None:
+    """PyTorch broadcasts one element against none: pairs of one element give a result of none."""
+    spec = make_spec(
+        "a, b = x[..., ::2], x[..., 1::2]\nz = torch.stack([a - b, a + b], -1).flatten(-2)"
+    )
+    three = dataclasses.replace(spec.inputs[0], min_rank=3, max_rank=3)
+    op = BuiltOp(dataclasses.replace(spec, inputs=(three,)), tmp_path)
+    for length in (2, 26):
+        outputs, golden, result = op.run({"x": torch.randn(3, 4, length)}, {}, mode="check")
+        assert result.findings == []
+        torch.testing.assert_close(outputs["z"].double(), golden["z"], rtol=1e-4, atol=1e-5)
+    for length in (1, 5):
+        x = torch.randn(3, 4, length)
+        with pytest.raises(OpRuntimeError, match="reshape is out of range"):
+            op.runtime.run(spec.op, [x], [torch.empty_like(x)], {}, mode="fast")

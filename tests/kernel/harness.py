@@ -11,7 +11,7 @@ import torch
 
 from msopgen_wrap.build.emulation import compile_kernel, compile_shared
 from msopgen_wrap.build.kernel_tiling import kernel_tiling_header
-from msopgen_wrap.build.operators import dtype_key, kernel_defines
+from msopgen_wrap.build.operators import HOST_HEADERS, dtype_key, kernel_defines
 from msopgen_wrap.diagnostics import Location
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.render.files import host_blocks
@@ -128,7 +128,9 @@ class BuiltOp:
             data_dir("ascendc_kernels") / "include",
         ]
         host = folder / "op_host" / f"{spec.name}.cpp"
-        shared = compile_shared([host], include_dirs=include, own=[host], opt="-O1")
+        shared = compile_shared(
+            [host], include_dirs=include, own=[host], opt="-O1", begin=HOST_HEADERS
+        )
         header = None
         with _REGISTERING:
             self.runtime.load_host(shared)
