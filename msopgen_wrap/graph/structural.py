@@ -105,10 +105,32 @@ def other_order(known: Any) -> list[int] | None:
     return [*places[1:], places[0]]
 
 
-def restore_count(traced: Any, name: str, places: Places) -> None:
-    """Replace numbers of ``traced`` by a placeholder for the attr that they are."""
-    if places:
-        _insert(traced, name, places)
+def restore_counts(traced: Any, found: dict[str, Places]) -> None:
+    """Replace numbers of ``traced`` by what they are of attrs, which get placeholders.
+
+    A number in which several counts are, as ``h * w`` of a window, is their product; one that is
+    something else of them keeps the last one's, which does not pass the proof.
+    """
+    terms: dict[tuple[Node, tuple[Any, ...]], dict[str, Term]] = {}
+    for name, places in found.items():
+        for node, path, term in places:
+            terms.setdefault((node, path), {})[name] = term
+    names = [name for name, places in found.items() if places]
+    symbols = {name: _placeholder(traced, name) for name in names}
+    made: dict[Any, Node] = {}
+    for (node, path), parts in terms.items():
+        key = tuple(parts.items())
+        if key not in made:
+            last = [n for n in traced.graph.nodes if n.op == "placeholder"][-1]
+            with traced.graph.inserting_before(last.next):
+                made[key] = _number_node(traced.graph, symbols, parts)
+        if path[0] == "args":
+            node.args = _replaced(node.args, path[1:], made[key])
+        else:
+            node.kwargs = {
+                key: _replaced(value, path[2:], made[key]) if key == path[1] else value
+                for key, value in node.kwargs.items()
+            }
 
 
 def _differences(first: Graph, second: Graph, known: Any, value: Any) -> Places | None:
@@ -157,31 +179,19 @@ def _differences(first: Graph, second: Graph, known: Any, value: Any) -> Places 
     return places
 
 
-def _insert(traced: Any, name: str, places: Places) -> None:
+def _placeholder(traced: Any, name: str) -> Node:
     graph: Graph = traced.graph
     last = [n for n in graph.nodes if n.op == "placeholder"]
     before = last[-1].next if last else next(iter(graph.nodes))
     with graph.inserting_before(before):
-        symbol = graph.placeholder(f"attr_{name}")
+        symbol: Node = graph.placeholder(f"attr_{name}")
     symbol.meta["val"] = traced.structural[name]
     traced.attrs[symbol.name] = AttrRef(name, True)
-    made: dict[Term, Node] = {}
-    for node, path, term in places:
-        if term not in made:
-            with graph.inserting_before(before):
-                made[term] = _term_node(graph, symbol, term)
-        number = made[term]
-        if path[0] == "args":
-            node.args = _replaced(node.args, path[1:], number)
-        else:
-            node.kwargs = {
-                key: _replaced(value, path[2:], number) if key == path[1] else value
-                for key, value in node.kwargs.items()
-            }
+    return symbol
 
 
-def _term_node(graph: Graph, symbol: Node, term: Term) -> Node:
-    """Return a node for a term of an attr, as code would compute it."""
+def _number_node(graph: Graph, symbols: dict[str, Node], parts: dict[str, Term]) -> Node:
+    """Return a node that computes a number of attrs, as the formula would."""
 
     def call(function: Callable[..., Any], a: Any, b: Any) -> Node:
         node = graph.call_function(function, (a, b))
@@ -189,16 +199,27 @@ def _term_node(graph: Graph, symbol: Node, term: Term) -> Node:
         node.meta["val"] = function(*values)
         return node
 
-    value = symbol
-    if term.power in (2, 3):
-        for _ in range(int(term.power) - 1):
-            value = call(operator.mul, value, symbol)
-    elif term.power == -1:
-        return call(operator.truediv, term.factor, symbol)
-    elif term.power != 1:
-        value = call(operator.pow, symbol, term.power)
-    if term.factor != 1:
-        value = call(operator.mul, value, term.factor)
+    def power(symbol: Node, exponent: float) -> Node:
+        value = symbol
+        if exponent in (2, 3):
+            for _ in range(int(exponent) - 1):
+                value = call(operator.mul, value, symbol)
+        elif exponent != 1:
+            value = call(operator.pow, symbol, exponent)
+        return value
+
+    *before, (name, term) = parts.items()
+    if term.power == -1 and not before:
+        return call(operator.truediv, term.factor, symbols[name])
+    value = power(symbols[name], term.power)
+    factor = term.factor
+    for other, its in before:
+        # The factor of each term has the others in it.
+        value = call(operator.mul, value, power(symbols[other], its.power))
+        factor /= symbols[other].meta["val"] ** its.power
+    if factor != 1:
+        whole = round(factor)
+        value = call(operator.mul, value, whole if math.isclose(factor, whole) else factor)
     return call(operator.add, value, term.offset) if term.offset else value
 
 

@@ -44,7 +44,7 @@ from msopgen_wrap.graph.structural import (
     order_places,
     orders_axes,
     other_order,
-    restore_count,
+    restore_counts,
     shaping_attrs,
 )
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv
@@ -310,8 +310,7 @@ def _with_counts(
         else:
             raise StructureError((name,))  # other sample sizes may do
     # only now: a graph with one count in it is no other's with another
-    for name, places in found.items():
-        restore_count(traced, name, places)
+    restore_counts(traced, found)
     return traced
 
 
@@ -332,7 +331,7 @@ def _restore_orders(
             continue
         places = order_places(traced, name, other, order)
         if places:
-            restore_count(traced, name, places)
+            restore_counts(traced, {name: places})
             traced.orders[name] = list(known)
             del traced.structural[name]
 

@@ -340,18 +340,25 @@ z = t.view(h // n, w // n, n, n).permute(0, 2, 1, 3).reshape(h, w)
     "an offset": "z = x.unflatten(-1, (-1, 2 * n + 2)).flip(-1).flatten(-2)",
     "a root": "z = (x.unflatten(-1, (-1, n)) * n ** -0.5).softmax(-1).flatten(-2)",
     "a fraction": "z = (x.unflatten(-1, (-1, n)) * (math.log(10000.0) / n)).cumsum(-1).flatten(-2)",
+    "two counts": """
+h, w = x.shape
+t = x.view(h // n, n, w // k, k).permute(0, 2, 1, 3).reshape(h // n, w // k, n * k) / (2 * n * k)
+z = t.softmax(-1).view(h // n, w // k, n, k).permute(0, 2, 1, 3).reshape(h, w)
+""",
     "all at once": "z = (x.view(-1, n) * (n * n) + n / 2 + 1 / n).softmax(-1).view(x.shape)",
 }
 
 
 @pytest.mark.parametrize("name", TERMS)
 def test_a_number_made_of_a_count(tmp_path: Path, name: str) -> None:
-    spec = make_spec(TERMS[name].strip(), attrs=(Attr("n", "int", 2, minimum=1),))
+    attrs = (Attr("n", "int", 2, minimum=1), Attr("k", "int", 2, minimum=1))
+    spec = make_spec(TERMS[name].strip(), attrs=attrs)
     two = dataclasses.replace(spec.inputs[0], min_rank=2, max_rank=2)
     op = BuiltOp(dataclasses.replace(spec, inputs=(two,)), tmp_path)
     for n in (1, 2, 3, 5):
         x = torch.randn(4 * n, n * (2 * n + 2))
-        outputs, golden, result = op.run({"x": x}, {"n": n}, mode="check")
+        values = {"n": n, "k": 2 * n + 2}
+        outputs, golden, result = op.run({"x": x}, values, mode="check")
         assert result.findings == []
         torch.testing.assert_close(outputs["z"].double(), golden["z"], rtol=1e-3, atol=1e-3)
 
