@@ -54,6 +54,21 @@ def _deviation(x: Any, *args: Any, **kwargs: Any) -> Any:
     return torch.where(none, 0.0, torch.where(none, 1.0, variance).sqrt())
 
 
+def _gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Any:
+    """Return one element of each row, as a sum: its derivative is a comparison, no scatter."""
+    if sparse_grad or not isinstance(dim, int) or not x.is_floating_point():
+        return NotImplemented
+    if not x.dim() or index.dim() != x.dim():
+        return NotImplemented
+    axis = dim % x.dim()
+    # An index with fewer rows takes the first ones: sizes have to be the same by a shape rule.
+    sizes = [[getattr(getattr(n, "node", n), "expr", n) for n in t.shape] for t in (x, index)]
+    if sizes[1] != [*sizes[0][:axis], 1, *sizes[0][axis + 1 :]]:
+        return NotImplemented
+    chosen = index_along(x, axis, x.shape[axis]) == index
+    return torch.where(chosen, x, 0.0).sum(axis, keepdim=True)
+
+
 # ---- numbers and products ------------------------------------------------------------------------
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat)
@@ -298,6 +313,8 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.max: _chosen("max"),
     torch.min: _chosen("min"),
     torch.Tensor.min: _chosen("min"),
+    torch.gather: _gather,
+    torch.Tensor.gather: _gather,
     torch.cdist: _cdist,
     functional.pad: _padded,
     torch.prod: _product,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.sizes import same_shape
+from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -37,7 +37,8 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
         return
     tensors = [n for n in user.all_input_nodes if _shape(n) is not None]
     sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
-    if not _is_number(number) and torch.Tag.pointwise not in getattr(user.target, "tags", ()):
+    pointwise = torch.Tag.pointwise in getattr(user.target, "tags", ())
+    if not _is_number(number) and not pointwise and user.target is not _UNSQUEEZE:
         return
     if user.target in _REORDERINGS and -1 not in sizes:
         _replace(graph, user, number, sizes)
@@ -47,20 +48,41 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
     elif user.target is _UNSQUEEZE:
         axis: Any = user.args[1]
         sizes.insert(axis % (len(sizes) + 1), 1)
-        _replace(graph, user, number, sizes)
+        source = number if _is_number(number) else _copy(graph, user, repeated)
+        _replace(graph, user, source, sizes)
     elif user.target is _EXPAND and -1 not in user.args[1]:  # type: ignore[operator]
         _replace(graph, user, number, list(user.args[1]))  # type: ignore[arg-type]
-    elif torch.Tag.pointwise not in getattr(user.target, "tags", ()):
+    elif not pointwise:
         return
-    elif any(n is not repeated and same_shape(n, user) for n in tensors):
+    elif _broadcasts_to(user, [number, *(n for n in tensors if n is not repeated)]):
         user.replace_input_with(repeated, number)
     elif tensors == [repeated]:
-        with graph.inserting_before(user):
-            single = graph.node_copy(user, lambda n: number if n is repeated else n)
-        value = number.meta["val"]
-        with value.fake_mode:
-            single.meta["val"] = torch.empty_like(value, dtype=user.meta["val"].dtype)
-        _replace(graph, user, single, list(repeated.args[1]))  # type: ignore[arg-type]
+        _replace(graph, user, _copy(graph, user, repeated), sizes)
+
+
+def _copy(graph: Graph, user: Node, repeated: Node) -> Node:
+    """Return the call of ``user`` on what ``repeated`` repeats."""
+    number: Any = repeated.args[0]
+    with graph.inserting_before(user):
+        single = graph.node_copy(user, lambda n: number if n is repeated else n)
+    value = number.meta["val"]
+    with value.fake_mode:
+        own = value.unsqueeze(user.args[1]) if user.target is _UNSQUEEZE else value
+        single.meta["val"] = torch.empty_like(own, dtype=user.meta["val"].dtype)
+    return single
+
+
+def _broadcasts_to(user: Node, tensors: list[Node]) -> bool:
+    """Whether pointwise work on these tensors gives the shape of ``user``."""
+    shape = _shape(user)
+
+    def has(tensor: Node, from_end: int) -> bool:
+        own = _shape(tensor)
+        return len(own) >= from_end and same_size(
+            *(getattr(s[-from_end], "node", s[-from_end]) for s in (own, shape))
+        )
+
+    return all(any(has(n, i) for n in tensors) for i in range(1, len(shape) + 1))
 
 
 def _replace(graph: Graph, user: Node, number: Node, sizes: list[Any]) -> None:

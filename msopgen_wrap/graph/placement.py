@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msopgen_wrap.graph.axes_of_one import is_one
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -210,6 +211,8 @@ def _slice_backward(grad: Any, sizes: Any, dim: int, start: Any, end: Any, step:
     if type(step) is not int:
         return NotImplemented
     dim %= len(sizes)
+    if statically_known_true(grad.shape[dim] == sizes[dim]):
+        return grad.clone()  # the slice took all
     if not statically_known_true(start >= 0):
         start = begin_of_slice(start, sizes[dim])
     if step > 1:
@@ -266,6 +269,8 @@ def _among_zeros(x: Any, dim: int, first: Any, length: Any, size: Any = None) ->
 
 def _select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
     dim %= x.dim()
+    if is_one(x.shape[dim]):
+        return source.unsqueeze(dim)  # nothing of x is left
     if type(index) is not int:
         return NotImplemented
     at = index if index >= 0 else x.shape[dim] + index
