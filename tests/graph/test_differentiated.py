@@ -55,6 +55,8 @@ CALLS = {
     "heads that share keys": lambda x, y, w, b: F.scaled_dot_product_attention(
         x, y[:, :3], y[:, 3:].tanh(), enable_gqa=True
     ),
+    "an element of each row": lambda x, y, w, b: x.gather(1, (y[:, :1] > 0).long()),
+    "elements of some rows": lambda x, y, w, b: x.gather(1, (y[:1, :1] > 0).long()),
     "deviation": lambda x, y, w, b: x.std((1, 2), correction=0, keepdim=True),
 }
 
@@ -133,6 +135,24 @@ def test_a_number_that_is_repeated_is_not_flipped() -> None:
     spec = gradient("x.flip(-1).mean()", "[]")
     assert "aten.flip.default" not in calls(spec)
     assert plan_op(spec).family.name == "elementwise"
+
+
+def test_slices_that_take_all_leave_no_trace() -> None:
+    spec = gradient("torch.exp(x[:, :, 1:])", "[*x[:-1], x[-1] - 1]", rank="3")
+    places = [n for n in traced(spec).graph.nodes if "place" in str(n.target)]
+    assert {n.args[1] for n in places} == {2}
+
+
+PICKED = """
+z = torch.log_softmax(x, -1).gather(-1, t[..., None])[..., 0]
+y = torch.exp(z.mean(-1))"""
+
+
+def test_one_element_of_each_row_has_a_derivative_without_a_scatter() -> None:
+    inputs = "  t: {dtype: int64, shape: '[*x[:-1]]'}\n"
+    spec = gradient("|" + PICKED.replace("\n", "\n  "), "[x[0]]", inputs, rank="3")
+    assert not any("scatter" in call for call in calls(spec))
+    assert plan_op(spec)
 
 
 def test_axes_that_a_reduction_dropped_come_back_by_name_at_every_rank() -> None:
