@@ -178,8 +178,6 @@ def _agree_in(
             expected = function(inputs, attrs)
     except Exception:  # compute does not accept these values or sizes
         return True
-    if not _follow_rules(spec, tensors, expected, attrs):
-        return True  # such as pairs of an odd size: tiling refuses them
     given = [
         attrs[ref.name] if ref.index is None else attrs[ref.name][ref.index]
         for ref in traced.attrs.values()
@@ -188,8 +186,10 @@ def _agree_in(
         with torch.no_grad():
             results = _HostNumbers(module).run(*tensors.values(), *given)
     except (ArithmeticError, ValueError, RuntimeError, TypeError, IndexError):
-        # einsum broadcasts axes of size 1 that it sums over: tiling refuses matrices of such sizes
-        return any(str(node.target) in _PRODUCTS for node in traced.graph.nodes)
+        # Tiling refuses such sizes: matrices of size 1 along an axis over which einsum sums, and
+        # pairs of one element, which PyTorch broadcasts against none.
+        products = any(str(node.target) in _PRODUCTS for node in traced.graph.nodes)
+        return products or not _follow_rules(spec, tensors, expected, attrs)
     for param, result in zip(spec.outputs, results, strict=True):
         value = expected[param.name]
         value = value[0] if isinstance(value, (list, tuple)) else value
