@@ -124,12 +124,13 @@ def restore_counts(traced: Any, found: dict[str, Places]) -> None:
             last = [n for n in traced.graph.nodes if n.op == "placeholder"][-1]
             with traced.graph.inserting_before(last.next):
                 made[key] = _number_node(traced.graph, symbols, parts)
+        number = made[key]
         if path[0] == "args":
-            node.args = _replaced(node.args, path[1:], made[key])
+            node.args = _replaced(node.args, path[1:], number)
         else:
             node.kwargs = {
-                key: _replaced(value, path[2:], made[key]) if key == path[1] else value
-                for key, value in node.kwargs.items()
+                name: _replaced(value, path[2:], number) if name == path[1] else value
+                for name, value in node.kwargs.items()
             }
 
 

@@ -340,6 +340,10 @@ z = t.view(h // n, w // n, n, n).permute(0, 2, 1, 3).reshape(h, w)
     "an offset": "z = x.unflatten(-1, (-1, 2 * n + 2)).flip(-1).flatten(-2)",
     "a root": "z = (x.unflatten(-1, (-1, n)) * n ** -0.5).softmax(-1).flatten(-2)",
     "a fraction": "z = (x.unflatten(-1, (-1, n)) * (math.log(10000.0) / n)).cumsum(-1).flatten(-2)",
+    "a keyword": """
+v = torch.var(x.unflatten(-1, (-1, n + 1)), -1, correction=n, keepdim=True)
+z = v.expand(-1, -1, n + 1).flatten(-2)
+""",
     "two counts": """
 h, w = x.shape
 t = x.view(h // n, n, w // k, k).permute(0, 2, 1, 3).reshape(h // n, w // k, n * k) / (2 * n * k)
