@@ -8,15 +8,41 @@ has another format and is used for tests of the sources, so it gets none.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..diagnostics import OpgenError
 from . import cache
 from .dependency_file import read_dependencies
-from .toolchain import Toolchain, run_compiler
+from .toolchain import Toolchain, find_toolchain, run_compiler
 
 _KIND = "precompiled"
+
+
+def precompile(
+    header: Path,
+    includes: Sequence[str],
+    flags: Sequence[str],
+    *,
+    output: Sequence[str] = (),
+    code: str = "OPG303",
+) -> None:
+    """Write a header of ``#include`` lines, and beside it what g++ reads in its place.
+
+    Args:
+        header: the file to write; the other is ``<header>.gch``.
+        includes: names of headers.
+        flags: of the compilation.
+        output: further flags, for files that the compiler writes.
+        code: diagnostic code on failure.
+
+    Raises:
+        OpgenError: the headers do not compile.
+    """
+    header.write_text("".join(f'#include "{name}"\n' for name in includes), encoding="utf-8")
+    command = [find_toolchain().cxx, *flags, "-x", "c++-header", str(header)]
+    run_compiler([*command, "-o", f"{header}.gch", *output], header, code=code)
 
 
 def without_header(files: list[Path]) -> list[Path]:
@@ -48,19 +74,16 @@ class PrecompiledHeader:
         """
         if tool.family != "gcc":
             return None
-        text = "".join(f'#include "{name}"\n' for name in self.includes)
         file = f"{self.name}.h"
 
         def build(folder: Path) -> list[Path]:
-            header, deps = folder / file, folder / "deps.d"
-            header.write_text(text, encoding="utf-8")
-            output = ["-MD", "-MF", str(deps), "-o", f"{header}.gch"]
-            run_compiler([tool.cxx, *self.flags, "-x", "c++-header", str(header), *output], header)
+            deps = folder / "deps.d"
+            precompile(folder / file, self.includes, self.flags, output=["-MD", "-MF", str(deps)])
             inputs = without_header(read_dependencies(deps))
             deps.unlink()
             return inputs
 
-        key = cache.text_hash(tool.identity, text, *self.flags)
+        key = cache.text_hash(tool.identity, *self.includes, *self.flags)
         try:
             folder, _ = cache.cached(_KIND, key, self.name, build, keep=1)
         except OpgenError:

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from msopgen_wrap.build.toolchain import find_toolchain, run_compiler
+from msopgen_wrap.build.precompiled_header import precompile
+from msopgen_wrap.build.toolchain import find_toolchain
 from msopgen_wrap.diagnostics import OpgenError
 
 _BLOCK = re.compile(r"BEGIN_TILING_DATA_DEF\s*\(\s*(\w+)\s*\)(.*?)END_TILING_DATA_DEF", re.DOTALL)
@@ -206,21 +207,18 @@ class HeaderCache:
         Args:
             base: flags that the header depends on: standard, macros, include folders.
         """
-        tool = find_toolchain().cxx
-        if "clang" in tool:
+        if find_toolchain().family != "gcc":
             return ()  # reads precompiled headers in another way
         with self._lock:
             if base not in self._made:
-                self._made[base] = self._make(tool, base, len(self._made))
+                self._made[base] = self._make(base, len(self._made))
             header = self._made[base]
         return ("-include", str(header)) if header else ()
 
-    def _make(self, tool: str, base: tuple[str, ...], number: int) -> Path | None:
+    def _make(self, base: tuple[str, ...], number: int) -> Path | None:
         header = self._folder / f"device_{number}.h"
-        header.write_text(f'#include "{_HEADER}"\n', encoding="utf-8")
-        command = [tool, *base, "-x", "c++-header", str(header), "-o", f"{header}.gch"]
         try:
-            run_compiler(command, header, code="OPG611")
+            precompile(header, [_HEADER], base, code="OPG611")
         except OpgenError:
             return None  # the kernels' own checks show what is wrong with it
         return header

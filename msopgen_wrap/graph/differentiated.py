@@ -65,8 +65,13 @@ def _gather(x: Any, dim: Any, index: Any, *, sparse_grad: bool = False) -> Any:
     sizes = [[getattr(getattr(n, "node", n), "expr", n) for n in t.shape] for t in (x, index)]
     if sizes[1] != [*sizes[0][:axis], 1, *sizes[0][axis + 1 :]]:
         return NotImplemented
+    return _element_at(x, axis, index)
+
+
+def _element_at(x: Any, axis: int, index: Any, keepdim: bool = True) -> Any:
+    """Return the element of each row that ``index``, of size 1 along ``axis``, says."""
     chosen = index_along(x, axis, x.shape[axis]) == index
-    return torch.where(chosen, x, 0.0).sum(axis, keepdim=True)
+    return torch.where(chosen, x, 0.0).sum(axis, keepdim=keepdim)
 
 
 # ---- numbers and products ------------------------------------------------------------------------
@@ -97,8 +102,7 @@ def _chosen(name: str) -> Callable[..., Any]:
             return NotImplemented
         places = whole(x.detach(), dim, keepdim=True)[1]
         axis = dim % x.dim()
-        chosen = index_along(x, axis, x.shape[axis]) == places
-        values = torch.where(chosen, x, 0.0).sum(axis, keepdim=keepdim)
+        values = _element_at(x, axis, places, keepdim)
         places = places if keepdim else places.squeeze(axis)
         return getattr(torch.return_types, name)([values, places])
 

@@ -78,9 +78,7 @@ def _broadcasts_to(user: Node, tensors: list[Node]) -> bool:
 
     def has(tensor: Node, from_end: int) -> bool:
         own = _shape(tensor)
-        return len(own) >= from_end and same_size(
-            *(getattr(s[-from_end], "node", s[-from_end]) for s in (own, shape))
-        )
+        return len(own) >= from_end and same_size(own[-from_end], shape[-from_end])
 
     return all(any(has(n, i) for n in tensors) for i in range(1, len(shape) + 1))
 

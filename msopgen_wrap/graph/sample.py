@@ -186,7 +186,6 @@ def candidate_shapes(
         yield from (case for case in cases if not _has_ones(spec, case))
         yield from _plain_shapes(spec, ranks, attrs)
         yield from (case for case in cases if _has_ones(spec, case))
-        yield from _shapes_of_multiples(spec, ranks[:2], attrs)
     elif any(map(_open_rank, spec.inputs)):
         yield from _plain_shapes(spec, ranks[:2], attrs)
         cases = list(_case_shapes(spec))

@@ -106,11 +106,12 @@ def size_hint(size: Any) -> Any:
 
 
 def same_size(first: Any, second: Any) -> bool:
-    """Whether two sizes are the same in every call.
+    """Whether two sizes, numbers or symbolic integers or their nodes, are the same in every call.
 
     Sizes of inputs that are equal in the sample are taken to be equal, and tiling checks it; sizes
     computed from them may be equal in the sample only, as two halves of an even length are.
     """
+    first, second = getattr(first, "node", first), getattr(second, "node", second)
     if size_hint(first) != size_hint(second):
         return False
     one, other = getattr(first, "expr", first), getattr(second, "expr", second)
@@ -120,5 +121,5 @@ def same_size(first: Any, second: Any) -> bool:
 
 def same_shape(first: Any, second: Any) -> bool:
     """Whether two nodes of a graph give tensors of the same shape in every call."""
-    one, other = ([getattr(n, "node", n) for n in x.meta["val"].shape] for x in (first, second))
+    one, other = first.meta["val"].shape, second.meta["val"].shape
     return len(one) == len(other) and all(map(same_size, one, other))

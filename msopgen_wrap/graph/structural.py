@@ -8,6 +8,7 @@ is planned.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -115,14 +116,13 @@ def restore_counts(traced: Any, found: dict[str, Places]) -> None:
     for name, places in found.items():
         for node, path, term in places:
             terms.setdefault((node, path), {})[name] = term
-    names = [name for name, places in found.items() if places]
-    symbols = {name: _placeholder(traced, name) for name in names}
+    symbols = {name: _placeholder(traced, name) for name, places in found.items() if places}
+    first_call = next(n for n in traced.graph.nodes if n.op != "placeholder")
     made: dict[Any, Node] = {}
     for (node, path), parts in terms.items():
         key = tuple(parts.items())
         if key not in made:
-            last = [n for n in traced.graph.nodes if n.op == "placeholder"][-1]
-            with traced.graph.inserting_before(last.next):
+            with traced.graph.inserting_before(first_call):
                 made[key] = _number_node(traced.graph, symbols, parts)
         number = made[key]
         if path[0] == "args":
@@ -201,13 +201,9 @@ def _number_node(graph: Graph, symbols: dict[str, Node], parts: dict[str, Term])
         return node
 
     def power(symbol: Node, exponent: float) -> Node:
-        value = symbol
-        if exponent in (2, 3):
-            for _ in range(int(exponent) - 1):
-                value = call(operator.mul, value, symbol)
-        elif exponent != 1:
-            value = call(operator.pow, symbol, exponent)
-        return value
+        if exponent in (1, 2, 3):
+            return functools.reduce(functools.partial(call, operator.mul), [symbol] * int(exponent))
+        return call(operator.pow, symbol, exponent)
 
     *before, (name, term) = parts.items()
     if term.power == -1 and not before:

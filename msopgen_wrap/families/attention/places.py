@@ -175,14 +175,9 @@ class PlaceReader(ProductLowerer):
         return Line(int(axis == -2), int(axis == -1), counted.start)
 
 
-def same(first: Any, second: Any) -> bool:
-    """Whether two sizes are the same in every call."""
-    return same_size(getattr(first, "node", first), getattr(second, "node", second))
-
-
 def all_same(first: Any, second: Any) -> bool:
     """Whether two shapes are."""
-    return len(first) == len(second) and all(map(same, first, second))
+    return len(first) == len(second) and all(map(same_size, first, second))
 
 
 def _leading_ones(source: Node, node: Node, target: str) -> bool:

@@ -19,7 +19,6 @@ from msopgen_wrap.families.attention.places import (
     NOT,
     PlaceReader,
     all_same,
-    same,
 )
 from msopgen_wrap.families.attention.scores import (
     ADD,
@@ -40,6 +39,7 @@ from msopgen_wrap.families.attention.scores import (
 )
 from msopgen_wrap.families.contract.reading import PRODUCTS, Product
 from msopgen_wrap.graph.scalars import Binary, ScalarExpr, fold
+from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.graph.wide_products import is_widening
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.schedule.views import Step, View
@@ -130,7 +130,7 @@ class AttentionReader(PlaceReader):
         if len(before) < 4 or not ones:
             return None
         kept = [*before[:-4], *before[-2:]], [*after[:-3], *after[-2:]]
-        if not all(map(same, *kept)):
+        if not all(map(same_size, *kept)):
             return None
         sizes: Any = expand.args[1]
         operand = Operand.of(view)

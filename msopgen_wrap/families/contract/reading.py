@@ -165,7 +165,7 @@ class ProductLowerer(Lowerer):
         left, left_batches = self._operand(node.args[0])
         right, right_batches = self._operand(node.args[1])
         if len(left_batches) != len(right_batches) or not all(
-            map(_same, left_batches, right_batches)
+            map(same_size, left_batches, right_batches)
         ):
             left, left_batches = self._plain(node.args[0])
             right, right_batches = self._plain(node.args[1])
@@ -320,10 +320,6 @@ def _transposes(node: Any) -> bool:
     )
 
 
-def _same(first: Any, second: Any) -> bool:
-    return same_size(getattr(first, "node", first), getattr(second, "node", second))
-
-
 def _behind(node: Any) -> Any:
     """Return what a value is a plain copy of."""
     while target_name(node) in IDENTITY:
@@ -347,7 +343,7 @@ def _joined(node: Node) -> tuple[list[Step], list[Any]] | None:
     ones = [i - len(before) for i, size in enumerate(sizes_of(source)) if is_one(size)]
     for dropped in ([], ones):
         sizes = [s for i, s in enumerate(before, -len(before)) if i not in dropped]
-        matches = len(sizes) >= kept + 1 and all(map(_same, sizes[-kept:], after[-kept:]))
+        matches = len(sizes) >= kept + 1 and all(map(same_size, sizes[-kept:], after[-kept:]))
         if matches and (kept == 2 or len(sizes) >= 2):
             return [Step("squeeze", axis) for axis in dropped], sizes
     return None

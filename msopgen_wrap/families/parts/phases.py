@@ -30,7 +30,7 @@ from msopgen_wrap.families.parts.temporaries import (
 )
 from msopgen_wrap.graph.axes_of_one import changed_axes, sizes_of
 from msopgen_wrap.graph.cuts import sites
-from msopgen_wrap.graph.sizes import same_size, size_hint
+from msopgen_wrap.graph.sizes import same_shape, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.anchors import ANCHORS, anchors
@@ -452,11 +452,6 @@ def _is_tensor(node: Any) -> bool:
     return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
 
 
-def _same_shape(first: Node, second: Node) -> bool:
-    one, other = sizes_of(first), sizes_of(second)
-    return len(one) == len(other) and all(map(same_size, one, other))
-
-
 def _is_unknown(node: Node) -> bool:
     """Whether a call has no lowering in any family."""
     if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
@@ -557,7 +552,7 @@ def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node
     for node in traced.graph.nodes:
         if node in inside or node in outputs or node not in rest or not _is_tensor(node):
             continue
-        alike = _is_number(node) or any(_same_shape(node, n) for n in needed)
+        alike = _is_number(node) or any(same_shape(node, n) for n in needed)
         if alike and _is_made_of(node, inside):
             inside[node] = None
     frontier = [
