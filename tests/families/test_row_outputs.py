@@ -212,6 +212,24 @@ def test_results(name, tmp_path):
         assert result.findings == []
 
 
+def test_scratch_of_a_row_value_is_apart_from_the_value(tmp_path: Path) -> None:
+    """1 / sqrt of a row fills scratch while its result is live; both need a slot of their own."""
+    path = tmp_path / "statistics.yaml"
+    path.write_text(
+        "op: RowStatistics\ninputs:\n  x: {dtype: float32, rank: 2}\n"
+        '  w: {dtype: float32, shape: "[x[0]]"}\noutputs:\n  a: like w\n  b: like w\n'
+        "backward: none\ncompute: |\n  a = w + (x * x).mean(-1)\n  b = torch.rsqrt(a)\n",
+        encoding="utf-8",
+    )
+    op = BuiltOp(load_spec(path), tmp_path)
+    for shape in ((5, 7), (3, 20011)):
+        inputs = {"x": torch.rand(shape), "w": torch.rand(shape[0])}
+        outputs, golden, result = op.run(inputs, mode="check")
+        for name in ("a", "b"):
+            check(outputs[name], golden[name])
+        assert result.findings == []
+
+
 @pytest.mark.slow
 def test_values_and_positions_keep_the_axes_that_are_not_reduced(tmp_path: Path) -> None:
     """What a call gives several of stands on the axes of the call."""

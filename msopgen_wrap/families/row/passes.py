@@ -222,14 +222,15 @@ def row_places(orders: list[list[list[Inst]]]) -> tuple[dict[int, Place], int, i
                     makers[inst.dst.id] = inst
         lives.append(life)
 
-    def after(a: list[int], b: list[int], maker: Inst | None) -> bool:
-        """Whether one life begins after another; where it ends, for an instruction in place."""
-        return a[0] > b[1] or (maker is not None and a[0] == b[1])
+    def after(a: int, b: int, life: dict[int, list[int]]) -> bool:
+        """Whether a's life begins after b's; where that ends, if a is written over its operand b."""
+        begin, end = life[a][0], life[b][1]
+        over = a in makers and any(isinstance(v, Val) and v.id == b for v in makers[a].args)
+        return begin > end or (over and begin == end)
 
     def clash(a: int, b: int) -> bool:
         return any(
-            not after(life[a], life[b], makers.get(a))
-            and not after(life[b], life[a], makers.get(b))
+            not after(a, b, life) and not after(b, a, life)
             for life in lives
             if a in life and b in life
         )
