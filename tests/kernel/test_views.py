@@ -183,6 +183,16 @@ def test_an_empty_tensor_repeated(tmp_path: Path) -> None:
     assert result.findings == []
 
 
+@pytest.mark.slow
+def test_every_second_element_of_an_empty_tensor(tmp_path: Path) -> None:
+    compute = "torch.cat([x[0::2, 1::2], x[1::2, 0::2]], -1)"
+    op = BuiltOp(spec_of(tmp_path, compute, 2, {"z": "[x[0] // 2, x[1] // 2 * 2]"}), tmp_path)
+    for shape in [(4, 0), (0, 4), (4, 6)]:
+        outputs, golden, result = op.run({"x": torch.rand(shape)}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == []
+
+
 # --------------------------------------------------------------------------------------------------
 # Operands that are contiguous along the rows of a box: read in columns and transposed in UB.
 

@@ -106,6 +106,8 @@ struct View {
         }
         if (EmptyBeside(i)) {
             dim[i] = length;  // a reshape of no elements has not told how long the axis is
+            from[i] = 0;
+            to[i] = length;
             return true;
         }
         if (length > dim[i] || start > dim[i] - length) {
