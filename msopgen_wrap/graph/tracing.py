@@ -57,7 +57,7 @@ from msopgen_wrap.graph.trace_inputs import (
 )
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.graph.views import drop_whole_slices, fill_places, move_views_to_inputs
+from msopgen_wrap.graph.views import drop_idle_views, fill_places, move_views_to_inputs
 from msopgen_wrap.graph.wide_products import number_products, widen
 from msopgen_wrap.spec.differentiation import traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -427,7 +427,7 @@ def _trace_once(
         module.graph.eliminate_dead_code()
     fill_places(module.graph)
     share_sizes(module.graph)
-    drop_whole_slices(module.graph)
+    drop_idle_views(module.graph)
     move_reshapes_behind_work(module.graph)
     move_views_to_inputs(module.graph)
     module.graph.eliminate_dead_code()

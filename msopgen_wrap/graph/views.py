@@ -82,15 +82,28 @@ def fill_places(graph: Graph) -> None:
         graph.erase_node(node)
 
 
-def drop_whole_slices(graph: Graph) -> None:
-    """Leave out slices that keep all elements, such as those of ``x[:, None]``."""
+def drop_idle_views(graph: Graph) -> None:
+    """Leave out views that show a tensor as it is, so that no pass ends at them.
+
+    They are slices of all elements, such as those of ``x[:, None]``, axes in the order that they
+    have, such as those of two transposes, and tensors placed in as many elements as they have.
+    """
     for node in list(graph.nodes):
-        if node.target is not _aten.slice.Tensor:
-            continue
-        source: Any = node.args[0]
-        if (*node.args[2:], *_WHOLE[len(node.args) - 2 :]) == _WHOLE:
-            node.replace_all_uses_with(source)
+        if _is_idle(node):
+            node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+
+
+def _is_idle(node: Node) -> bool:
+    if node.target is _aten.slice.Tensor:
+        return (*node.args[2:], *_WHOLE[len(node.args) - 2 :]) == _WHOLE
+    if node.target is _aten.permute.default:
+        order: Any = node.args[1]
+        return all(int(axis) % len(order) == place for place, axis in enumerate(order))
+    if node.target is _place:
+        before, length, size = node.args[2:5]
+        return before == 0 and length == size
+    return False
 
 
 def move_views_to_inputs(graph: Graph) -> None:

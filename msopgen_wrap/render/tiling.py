@@ -325,18 +325,21 @@ def _output_steps(spec: OpSpec, param: TensorParam, view: View | None) -> list[s
 
 
 def _reach_checks(plan: OpPlan[Any], name: str, all_views: bool) -> list[str]:
-    """Return the checks that the operands behind a temporary have the sizes of all operands.
+    """Return the checks that what is behind a temporary has the sizes of all operands.
 
     Else its shape would not be that of the space, whose other sizes it must not be repeated over.
+    Numbers that are counted along an axis have that axis.
     """
     lines: list[str] = []
     for body in plan.bodies:
         behind = sources(body.program, name)
         if behind >= set(body.operands) or not behind:
             continue
+        counted = sources(body.program, name, ("Index",))
         views = [
             view_name(n, v, all_views=all_views) for n, v in body.operands.items() if n in behind
         ]
+        views += [f"{n}View" for n in body.indices if n in counted]
         parts = [f"opgen::BroadcastDims(own, {view}.dim)" for view in views]
         condition = f"variant != {body.variant} || " if len(plan.served) > 1 else ""
         check = [

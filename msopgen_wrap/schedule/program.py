@@ -316,8 +316,12 @@ def signature(program: Program) -> tuple[object, ...]:
     )
 
 
-def sources(program: Program, name: str) -> set[str]:
-    """Return the operands that an output is made of."""
+def sources(program: Program, name: str, kinds: tuple[str, ...] = LOADS) -> set[str]:
+    """Return the operands that an output is made of.
+
+    Args:
+        kinds: the instructions that bring what counts; ``Index`` stands for numbers of an axis.
+    """
     needed: set[int] = set()
     found: set[str] = set()
     for inst in reversed(program.insts):
@@ -325,7 +329,7 @@ def sources(program: Program, name: str) -> set[str]:
         if not stored and (inst.dst is None or inst.dst.id not in needed):
             continue
         needed |= {a.id for a in inst.args if isinstance(a, Val)}
-        if inst.op in LOADS:
+        if inst.op in kinds:
             found.add(inst.mode)
     return found
 

@@ -428,13 +428,16 @@ def _operands(plan: OpPlan[Any]) -> set[str]:
 def _fills_space(plan: OpPlan[Any], name: str) -> bool:
     """Whether a temporary has the sizes of all operands of its pass in every call.
 
-    An operand that it is not made of may broadcast it to more, unless a rule gives its shape.
+    An operand that it is not made of may broadcast it to more, unless a rule gives its shape. One
+    that is made of none, as the numbers of an axis, has sizes that no operand tells.
     """
     for body in plan.bodies:
         if not hasattr(body, "program"):
             continue
         behind = sources(body.program, name)
         read = {view.tensor for n, view in body.operands.items() if n in behind}
+        if not read:
+            return False
         others = [plan.spec.param(v.tensor) for v in body.operands.values() if v.tensor not in read]
         if any(p.site is None and p.shape is None for p in others):
             return False
