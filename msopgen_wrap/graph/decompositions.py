@@ -280,6 +280,12 @@ def _shrink_backward(grad: Any, x: Any, lambd: Any) -> Any:
     return torch.where((x >= -lambd) & (x <= lambd), 0.0, grad)
 
 
+def _smooth_l1_loss_backward(grad: Any, x: Any, target: Any, reduction: int, beta: float) -> Any:
+    # PyTorch's own gives 0 for NaN, where its kernel gives NaN.
+    mean = reduction == torch.nn._reduction.get_enum("mean")
+    return torch.clamp((x - target) / beta, -1, 1) * (grad / x.numel() if mean else grad)
+
+
 # Of x sigmoid(x (a + b x^2)), PyTorch's tanh form.
 _TANH_SCALE = 2 * math.sqrt(2 / math.pi)
 _TANH_CUBIC = 0.044715 * _TANH_SCALE
@@ -362,4 +368,5 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.narrow_copy.default: _narrow_copy,
         _aten.hardshrink_backward.default: _shrink_backward,
         _aten.softshrink_backward.default: _shrink_backward,
+        _aten.smooth_l1_loss_backward.default: _smooth_l1_loss_backward,
     }

@@ -220,6 +220,9 @@ def _text(expr: ScalarExpr) -> str:
     if isinstance(expr, DimRef):
         return f"opgen::DimAt({expr.tensor}Shape, {expr.from_either_end()})"
     if isinstance(expr, Numel):
+        if expr.without:
+            axes = ", ".join(map(str, expr.without))
+            return f"opgen::NumelWithout({expr.tensor}Shape, {{{axes}}})"
         return f"opgen::Numel({expr.tensor}Shape)"
     if isinstance(expr, ReducedCount):
         return "space.reducedCount"

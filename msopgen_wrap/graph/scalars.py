@@ -50,9 +50,13 @@ class DimRef:
 
 @dataclass(frozen=True)
 class Numel:
-    """Number of elements of input ``tensor``."""
+    """Number of elements of input ``tensor``, or the product of its sizes but those ``without``.
+
+    Axes are written as ``DimRef.from_either_end`` writes them.
+    """
 
     tensor: str
+    without: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,9 @@ def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[in
     if isinstance(expr, DimRef):
         return shapes[expr.tensor][expr.from_either_end()]
     if isinstance(expr, Numel):
-        return math.prod(shapes[expr.tensor])
+        sizes = shapes[expr.tensor]
+        left_out = {axis % len(sizes) for axis in expr.without}
+        return math.prod(n for axis, n in enumerate(sizes) if axis not in left_out)
     if isinstance(expr, ReducedCount):
         return attrs["reducedCount"]
     if isinstance(expr, Unary):
@@ -281,6 +287,10 @@ def is_integer(expr: ScalarExpr) -> bool:
     return not floating and is_integer(expr.left) and is_integer(expr.right)
 
 
+def _left_out(expr: Numel) -> list[str]:
+    return [f"{expr.tensor}.shape[{axis}]" for axis in expr.without]
+
+
 def describe(expr: ScalarExpr) -> str:
     """Format for people (plan tables, comments)."""
     if isinstance(expr, Const):
@@ -291,7 +301,7 @@ def describe(expr: ScalarExpr) -> str:
         axis = expr.axis if expr.signed is None else expr.signed
         return f"{expr.tensor}.shape[{axis}]"
     if isinstance(expr, Numel):
-        return f"{expr.tensor}.numel()"
+        return " without ".join([f"{expr.tensor}.numel()", *_left_out(expr)])
     if isinstance(expr, ReducedCount):
         return "n"
     if isinstance(expr, Unary):

@@ -221,6 +221,14 @@ def _uses(spec: OpSpec, case: TestCase, wanted: list[str]) -> _IndexUses:
     try:
         with torch.no_grad(), uses:
             compile_compute(spec, wrap_errors=False)(inputs, dict(case.attrs))
-    except (NotImplementedError, TypeError, RuntimeError, IndexError, ValueError, AssertionError):
+    except (
+        NotImplementedError,
+        TypeError,
+        ArithmeticError,
+        RuntimeError,
+        IndexError,
+        ValueError,
+        AssertionError,
+    ):
         pass  # what was seen until then counts
     return uses

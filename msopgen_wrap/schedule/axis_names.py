@@ -12,7 +12,6 @@ from typing import Any
 
 from msopgen_wrap.graph.scalars import (
     Binary,
-    Const,
     DimRef,
     Numel,
     ScalarExpr,
@@ -34,13 +33,9 @@ class AxisNames(dict[tuple[str, int], int]):
         self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
 
 
-def product_without(tensor: str, rank: int, axes: tuple[int, ...]) -> ScalarExpr:
-    """Return the product of all sizes of an input but those of some axes."""
-    result: ScalarExpr = Numel(tensor)
-    for axis in axes:
-        size = DimRef(tensor, axis % rank, rank, axis)
-        result = Binary("//", result, Binary("max", Const(1), size))
-    return result
+def product_without(tensor: str, axes: tuple[int, ...]) -> ScalarExpr:
+    """Return the product of all sizes of an input but those of some axes, which may be empty."""
+    return Numel(tensor, tuple(axes))
 
 
 def named(pairs: Iterable[tuple[ScalarExpr, ScalarExpr]]) -> AxisNames:

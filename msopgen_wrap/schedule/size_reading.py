@@ -249,7 +249,7 @@ class SizeReader(Emitter):
         A product of more factors at a higher rank is written by the other sizes.
         """
         for (tensor, factors), others in self.axis_names.left_out.items():
-            count = product_without(tensor, len(self.traced.shapes[tensor]), others)
+            count = product_without(tensor, others)
             expr = with_product(expr, tensor, set(factors), count)
         for param in self.spec.inputs if self.spec.differentiated else ():
             rule = param.shape

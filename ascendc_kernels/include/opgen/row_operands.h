@@ -211,8 +211,20 @@ __aicore__ inline void FillFromBlock(const LocalTensor<C>& dst, const LocalTenso
     BroadcastRows(dst, block, line, 0, 0);
 }
 
+// dst[r] = the first number of block r of a tile.
+template <typename T>
+__aicore__ inline void TakeFromBlocks(const LocalTensor<T>& dst, const LocalTensor<T>& blocks,
+                                      const Tile32& scratch, uint32_t rows) {
+    const LocalTensor<int32_t> offsets = scratch.template ReinterpretCast<int32_t>();
+    AscendC::CreateVecIndex(offsets, static_cast<int32_t>(0), rows);
+    VectorBarrier();
+    AscendC::Muls(offsets, offsets, static_cast<int32_t>(kBlockBytes), rows);
+    VectorBarrier();
+    AscendC::Gather(dst, blocks, offsets.template ReinterpretCast<uint32_t>(), 0, rows);
+}
+
 // Widen what LoadRow copied into a row slot. `scratch` has 64 bytes per row of the box. Numbers
-// that lie apart must be of a floating-point type (the tiling function checks it).
+// that lie apart must be of a floating-point type or int32 (the tiling function checks it).
 template <typename C, typename T>
 __aicore__ inline void WidenRow(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
                                 const Tile32& scratch, const LocalTensor<half>& bytes,
@@ -237,6 +249,8 @@ __aicore__ inline void WidenRow(const LocalTensor<C>& dst, const LocalTensor<T>&
             } else {
                 ReduceRepeats<kSum>(dst, stage, 1, box.rows, kPerBlock / kFloatBlock);
             }
+        } else if constexpr (Same<C, T>::value && sizeof(T) == sizeof(float)) {
+            TakeFromBlocks(dst, tile, scratch, box.rows);
         }
     } else if constexpr (Same<C, T>::value) {
         AscendC::Muls(dst, tile, static_cast<C>(1), RowElements(box));

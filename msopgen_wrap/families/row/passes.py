@@ -223,7 +223,7 @@ def row_places(orders: list[list[list[Inst]]]) -> tuple[dict[int, Place], int, i
         lives.append(life)
 
     def after(a: int, b: int, life: dict[int, list[int]]) -> bool:
-        """Whether a's life begins after b's; where that ends, if a is written over its operand b."""
+        """Whether a lives after b, or from b's end on if a is written over its operand b."""
         begin, end = life[a][0], life[b][1]
         over = a in makers and any(isinstance(v, Val) and v.id == b for v in makers[a].args)
         return begin > end or (over and begin == end)

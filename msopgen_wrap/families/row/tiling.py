@@ -116,8 +116,9 @@ def _mark_rows(plan: RowPlan, values: dict[str, Any]) -> None:
         view = views[operand["name"]]
         operand["row"] = view.extent != FULL
         operand["squeezed"] = view.extent == SQUEEZED
-        operand["floating"] = all(
-            COMPUTE_KIND[dtype] == F32 for dtype in plan.spec.param(view.tensor).dtypes
+        operand["apart"] = all(
+            COMPUTE_KIND[dtype] == F32 or dtype == "int32"
+            for dtype in plan.spec.param(view.tensor).dtypes
         )
         operand["index"] = position
     for output in values["outputs"]:

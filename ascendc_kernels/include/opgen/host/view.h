@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -400,6 +401,20 @@ inline int64_t Numel(const View& view) {
     int64_t total = 1;
     for (size_t i = 0; i < view.dim.size(); ++i) {
         total = Times(total, view.dim[i]);
+    }
+    return total;
+}
+
+// The product of all sizes but those of some axes; negative axes count from the end.
+inline int64_t NumelWithout(const View& view, std::initializer_list<int64_t> axes) {
+    int64_t total = 1;
+    for (size_t i = 0; i < view.dim.size(); ++i) {
+        bool leftOut = false;
+        for (const int64_t axis : axes) {
+            size_t index = 0;
+            leftOut = leftOut || (view.Axis(axis, index) && index == i);
+        }
+        total = leftOut ? total : Times(total, view.dim[i]);
     }
     return total;
 }
