@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
+
 import pytest
+import torch
+from default_part import default_part
+from harness import BuiltOp
 
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.families.parts.plan import PartsPlan
@@ -38,6 +44,9 @@ compute: |
   a = (y * x).amax()
   b = x.mean(dim, keepdim=keepdim)
 """
+
+
+CLOSE = {"rtol": 1e-3, "atol": 1e-4}
 
 
 def gradient_plan(text: str):
@@ -110,3 +119,55 @@ backward: kernel
 compute: "x[:, ::step, :]"
 """
     assert "step" in as_text(gradient_plan(text))
+
+
+# What a gradient takes through the workspace: sizes of axes that no operand has, and of none.
+WORKSPACE = {
+    # the axis of two that a slice with a step leaves is that of numbers alone
+    "stepped slices": (
+        "  x: {dtype: float32, rank: 3}\n",
+        '"[x[0], x[1] // 2, 2 * x[2]]"',
+        "torch.cat([x[:, 0::2], x[:, 1::2]], -1)",
+        {"x": (2, 6, 5), "grad_z": (2, 3, 10)},
+    ),
+    # two transposes are none, and a diagonal is picked by numbers of both axes
+    "a diagonal of a product": (
+        "  x: {dtype: float32, rank: 2}\n  y: like x\n",
+        '{dtype: float32, shape: "[]"}',
+        "-torch.diagonal(F.log_softmax(F.normalize(x, dim=-1) @ y.t(), -1)).mean()",
+        {"x": (5, 7), "y": (5, 7), "grad_z": ()},
+    ),
+    # the number of rows where the rows of another input have no elements
+    "rows of none": (
+        '  x: {dtype: int32, rank: [1, 3]}\n  w: {dtype: float32, shape: "[*x[:-1], 1]"}\n',
+        '{dtype: float32, shape: "[]"}',
+        "F.mse_loss(w * w, torch.sigmoid(w))",
+        {"x": (4, 0), "w": (4, 1), "grad_z": ()},
+    ),
+    # PyTorch's own formula of the gradient gives 0 for NaN
+    "a loss of no number": (
+        "  x: {dtype: float32, rank: 1}\n  t: like x\n",
+        '{dtype: float32, shape: "[]"}',
+        "F.smooth_l1_loss(F.elu(x), t, beta=0.5)",
+        {"x": (40,), "t": (40,), "grad_z": ()},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", default_part(WORKSPACE, ["stepped slices", "a loss of no number"]))
+def test_kernels_of_gradients_give_what_pytorch_gives(name: str, tmp_path: Path) -> None:
+    inputs, shape, formula, shapes = WORKSPACE[name]
+    text = f"op: Workspace\ninputs:\n{inputs}outputs:\n  z: {shape}\nbackward: kernel\n"
+    spec = parse_spec(f"{text}compute: {formula}\n", "op.yaml").spec
+    assert spec is not None
+    gradient = gradient_spec(spec)
+    op = BuiltOp(gradient, tmp_path)
+    given = {
+        p.name: torch.randn(shapes[p.name]).to(getattr(torch, p.dtypes[0])) for p in gradient.inputs
+    }
+    if name == "a loss of no number":
+        given["x"][3], given["t"][5] = math.nan, math.inf
+    outputs, golden, result = op.run(given, mode="check")
+    for output, value in outputs.items():
+        torch.testing.assert_close(value.double(), golden[output], equal_nan=True, **CLOSE)
+    assert result.findings == []

@@ -12,7 +12,9 @@ from harness import BuiltOp, check, make_spec
 from test_fuzz import close
 
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.spec.compute_runner import compile_compute
+from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import (
     DimConst,
     DimOf,
@@ -365,3 +367,44 @@ def test_operands_may_have_more_axes_than_what_is_reduced(name, tmp_path):
         outputs, golden, result = op.run({n: given[n] for n in names.split()}, mode="check")
         check(outputs["z"], golden["z"])
         assert result.findings == [], shape
+
+
+# ---- Rows that run backwards ---------------------------------------------------------------------
+
+FLIPPED = """\
+op: FlippedRows
+inputs:
+  x: {dtype: float32, rank: 2}
+  y: {dtype: DTYPE, shape: "[1, x[1]]"}
+outputs:
+  z: like x
+backward: none
+compute: |
+  a = (x + y).softmax(-2).flip(-1)
+  z = a.softmax(-2).flip(-1)
+"""
+
+
+def flipped(dtype: str, folder: Path) -> BuiltOp:
+    spec = parse_spec(FLIPPED.replace("DTYPE", dtype), "op.yaml").spec
+    assert spec is not None
+    return BuiltOp(spec, folder)
+
+
+@pytest.mark.parametrize("dtype", ["int32", pytest.param("float16", marks=pytest.mark.slow)])
+def test_numbers_of_rows_are_read_backwards(dtype: str, tmp_path: Path) -> None:
+    op = flipped(dtype, tmp_path)
+    for shape in ((5, 7), (43, 129)):
+        y = torch.arange(shape[1]).reshape(1, -1).to(getattr(torch, dtype))
+        outputs, golden, result = op.run({"x": torch.rand(shape), "y": y}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == []
+
+
+@pytest.mark.slow
+def test_integers_that_cannot_be_read_backwards_are_refused(tmp_path: Path) -> None:
+    """They were taken as they lie, from what was in UB before."""
+    op = flipped("int16", tmp_path)
+    y = torch.ones((1, 7), dtype=torch.int16)
+    with pytest.raises(OpRuntimeError, match="not contiguous along the rows"):
+        op.run({"x": torch.rand(5, 7), "y": y}, mode="check")
