@@ -102,7 +102,7 @@ def _is_idle(node: Node) -> bool:
         return all(int(axis) % len(order) == place for place, axis in enumerate(order))
     if node.target is _place:
         before, length, size = node.args[2:5]
-        return before == 0 and length == size
+        return bool(before == 0 and length == size)
     return False
 
 

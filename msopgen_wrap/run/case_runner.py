@@ -15,6 +15,7 @@ from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
 from msopgen_wrap.run.worst_elements import MOST_ELEMENTS, neighbourhood
 from msopgen_wrap.spec.model import OpSpec, TensorParam, Tolerance
+from msopgen_wrap.spec.shapes import ShapeError, evaluate
 from msopgen_wrap.torch_import import torch
 
 # No plausible result: an output the kernel did not write cannot look right.
@@ -48,7 +49,7 @@ def run_case(spec: OpSpec, case: TestCase, runtime: Any, *, soc: str, mode: str)
     try:
         run = launch(spec, case, runtime, given, outputs, soc=soc, mode=mode)
     except RuntimeError as error:
-        result.reason = str(error)
+        result.reason = "; ".join(contradicted_rules(spec, case, want)) or str(error)
         crash = getattr(error, "crash", None) or {}
         result.late = crash if "limit" in crash else None
         result.seconds = time.perf_counter() - start
@@ -102,6 +103,25 @@ def launch(
         mode=mode,
         block_dim=case.block_dim,
     )
+
+
+def contradicted_rules(spec: OpSpec, case: TestCase, want: Reference) -> list[str]:
+    """Return a text for every output whose shape rule says another shape than ``compute`` gives."""
+    texts = []
+    for param in spec.outputs:
+        result = want.native[param.name]
+        if param.shape is None or not isinstance(result, torch.Tensor):
+            continue
+        try:
+            expected = evaluate(param.shape, case.shapes, spec.default_attrs | case.attrs)
+        except ShapeError:
+            continue  # the host code says so, too
+        if tuple(expected) != tuple(result.shape):
+            texts.append(
+                f"{param.name} has shape {list(result.shape)} by compute and {list(expected)} by "
+                f"its rule (OPG065): correct the rule or compute, or limit the inputs"
+            )
+    return texts
 
 
 def _clone(value: Any) -> Any:
