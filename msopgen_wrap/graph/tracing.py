@@ -427,7 +427,8 @@ def _trace_once(
         module.graph.eliminate_dead_code()
     fill_places(module.graph)
     share_sizes(module.graph)
-    drop_idle_views(module.graph)
+    # Axes that are in order in the sample may not be in a call with other values of attrs.
+    drop_idle_views(module.graph, keep_orders=bool(structural))
     move_reshapes_behind_work(module.graph)
     move_views_to_inputs(module.graph)
     module.graph.eliminate_dead_code()

@@ -82,14 +82,17 @@ def fill_places(graph: Graph) -> None:
         graph.erase_node(node)
 
 
-def drop_idle_views(graph: Graph) -> None:
+def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
     """Leave out views that show a tensor as it is, so that no pass ends at them.
 
     They are slices of all elements, such as those of ``x[:, None]``, axes in the order that they
     have, such as those of two transposes, and tensors placed in as many elements as they have.
+
+    Args:
+        keep_orders: leave permuted axes as they are.
     """
     for node in list(graph.nodes):
-        if _is_idle(node):
+        if _is_idle(node) and not (keep_orders and node.target in _ORDERS):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
 

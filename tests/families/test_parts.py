@@ -181,7 +181,7 @@ def test_pairs_of_the_elements_of_a_row(tmp_path):
     assert [f for f in result.findings if f.severity == "error"] == []
 
 
-# The gradient of the diagonal is one number, which a pass of its own repeats for each row.
+# The gradient of the mean is one number, which a pass of its own repeats for products to read.
 REPEATED = """\
 op: PartsRepeated
 inputs:
@@ -191,7 +191,7 @@ outputs:
 backward: kernel
 compute: |
   s = x @ x.t()
-  y = (torch.logsumexp(s, -1) - s.diagonal()).mean()
+  y = s.flip(0).mean()
 """
 
 
@@ -205,8 +205,8 @@ def test_a_temporary_has_the_sizes_that_a_number_is_repeated_to(tmp_path):
     parts = plan_op(repeated_spec(tmp_path)).parts
     (repeated,) = (p for p in parts if p.family.name == "elementwise" and p.spans())
     ((_, span),) = repeated.spans()
-    assert list(repeated.operands()) == ["grad_y"]
-    assert [str(size.tensor) for size in span.sizes] == ["x"]
+    assert list(repeated.operands()) == ["value1"]
+    assert [str(size.tensor) for size in span.sizes] == ["x", "x"]
 
 
 @pytest.mark.slow

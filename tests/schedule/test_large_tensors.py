@@ -280,7 +280,7 @@ def positions(tmp_path_factory):
         "z = torch.argmax(x, -1)\nw = x.sum(-1) * k[..., 0]",
         "x k",
         "z w",
-        input_dtypes={"k": ("int32",)},
+        input_dtypes={"k": ("int16",)},
         input_shapes={"k": ShapeList((DimSlice("x", None, -1), DimConst(2)))},
         first_output="int64",
         shapes={"z": rows, "w": rows},
