@@ -110,7 +110,7 @@ def evaluate(expr: ScalarExpr, attrs: dict[str, Any], shapes: dict[str, tuple[in
         return shapes[expr.tensor][expr.from_either_end()]
     if isinstance(expr, Numel):
         sizes = shapes[expr.tensor]
-        left_out = {axis % len(sizes) for axis in expr.without}
+        left_out = {axis % max(1, len(sizes)) for axis in expr.without}
         return math.prod(n for axis, n in enumerate(sizes) if axis not in left_out)
     if isinstance(expr, ReducedCount):
         return attrs["reducedCount"]
