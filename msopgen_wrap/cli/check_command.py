@@ -20,6 +20,7 @@ import click
 from msopgen_wrap.cli import output
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError, is_about_machine
 from msopgen_wrap.run.op_case import combined_attrs
+from msopgen_wrap.spec.contradicted_shape import contradicted_shape
 from msopgen_wrap.spec.loader import LoadResult, read_specs
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
@@ -107,6 +108,7 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
 
     One finding per output and kind of problem is enough: the first counterexample is shown.
     """
+    from msopgen_wrap.graph.kept_tensors import meta_inputs
     from msopgen_wrap.spec.compute_runner import compile_compute
 
     run = compile_compute(spec)
@@ -122,7 +124,7 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
                     continue
                 tried += 1
                 try:
-                    results = run(_meta_inputs(spec, shapes, combo), attrs)
+                    results = run(meta_inputs(spec, shapes, combo), attrs)
                 except OpgenError as error:
                     failure = failure or error.diagnostics[0]
                     continue
@@ -237,23 +239,6 @@ def _sample(attr: Any) -> Any:
     }[attr.type]
 
 
-def _meta_inputs(spec: OpSpec, shapes: dict[str, Any], combo: int) -> dict[str, Any]:
-    from msopgen_wrap.torch_import import import_torch
-
-    torch: Any = import_torch()
-    inputs: dict[str, Any] = {}
-    for param in spec.inputs:
-        shape = shapes.get(param.name)
-        dtype = getattr(torch, param.dtypes[combo])
-        if shape is None:
-            inputs[param.name] = None
-        elif isinstance(shape, list):
-            inputs[param.name] = [torch.empty(s, dtype=dtype, device="meta") for s in shape]
-        else:
-            inputs[param.name] = torch.empty(shape, dtype=dtype, device="meta")
-    return inputs
-
-
 def _compare(
     spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any], combo: int, results: dict[str, Any]
 ) -> Iterator[Diagnostic]:
@@ -265,13 +250,9 @@ def _compare(
         if param.shape is None:
             continue
         value = results[param.name]
-        is_list = isinstance(value, list)
-        actual = [tuple(v.shape) for v in value] if is_list else tuple(value.shape)
-        try:
-            expected: Any = evaluate(param.shape, shapes, values)
-        except ShapeError as error:
-            expected = f"no shape: {error}"
-        if expected != actual:
+        found = contradicted_shape(param, value, shapes, values)
+        if found is not None:
+            actual, expected = found
             yield Diagnostic(
                 "OPG065",
                 f"shape of '{param.name}' is {_text(actual)} by compute, "
@@ -281,7 +262,10 @@ def _compare(
                 "correct the rule or compute (the param's memory is allocated by the rule), or "
                 "limit the inputs with 'shape:' or 'rank:'",
             )
-        dtypes = {str(v.dtype).removeprefix("torch.") for v in (value if is_list else [value])}
+        dtypes = {
+            str(v.dtype).removeprefix("torch.")
+            for v in (value if isinstance(value, list) else [value])
+        }
         if dtypes - {param.dtypes[combo]}:
             names = ", ".join(f"{p.name} {p.dtypes[combo]}" for p in spec.inputs)
             yield Diagnostic(

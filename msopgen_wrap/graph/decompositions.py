@@ -17,6 +17,7 @@ from msopgen_wrap.graph.convolutions import (
     decomposed_convolution,
     transposed_convolution,
 )
+from msopgen_wrap.graph.index_decompositions import MEAN
 from msopgen_wrap.graph.sizes import reduced_count
 from msopgen_wrap.torch_import import torch
 
@@ -282,8 +283,8 @@ def _shrink_backward(grad: Any, x: Any, lambd: Any) -> Any:
 
 def _smooth_l1_loss_backward(grad: Any, x: Any, target: Any, reduction: int, beta: float) -> Any:
     # PyTorch's own gives 0 for NaN, where its kernel gives NaN.
-    mean = reduction == torch.nn._reduction.get_enum("mean")
-    return torch.clamp((x - target) / beta, -1, 1) * (grad / x.numel() if mean else grad)
+    share = grad / x.numel() if reduction == MEAN else grad
+    return torch.clamp((x - target) / beta, -1, 1) * share
 
 
 # Of x sigmoid(x (a + b x^2)), PyTorch's tanh form.

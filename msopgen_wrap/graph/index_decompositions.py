@@ -65,7 +65,7 @@ def index_functions() -> dict[Any, Callable[..., Any]]:
 
 
 # Values of ``reduction`` in ATen.
-_NONE, _MEAN = 0, 1
+NONE, MEAN = 0, 1
 
 
 def _by_class(x: Any, values: Any) -> Any:
@@ -105,13 +105,13 @@ def _nll_loss_forward(
         weights = torch.where(used, weights, 0)
     losses = torch.where(inside, losses, float("nan"))
     losses = torch.where(used, losses, 0)
-    if reduction == _NONE and x.dim() > 1:
+    if reduction == NONE and x.dim() > 1:
         return losses, x.new_full((), 0.0)
     total = weights.sum()
-    if reduction == _NONE:
+    if reduction == NONE:
         return losses, total
     loss = losses.sum()
-    return (loss / total if reduction == _MEAN else loss), total
+    return (loss / total if reduction == MEAN else loss), total
 
 
 def _nll_loss_backward(
@@ -123,7 +123,7 @@ def _nll_loss_backward(
     ignore_index: int,
     total_weight: Any,
 ) -> Any:
-    if reduction == _MEAN:
+    if reduction == MEAN:
         grad = grad / total_weight
     if grad.dim():
         grad = grad.unsqueeze(_class_axis(x))
@@ -147,9 +147,9 @@ def _multilabel_margin_loss(x: Any, target: Any, reduction: int) -> tuple[Any, A
     counts = used.unsqueeze(-1) & torch.logical_not(is_label).unsqueeze(-2)
     counts = counts & (off > 0)  # NaN is no loss, as in PyTorch
     losses = torch.where(counts, off / classes, 0).sum(-1).sum(-1)
-    if reduction == _MEAN:
+    if reduction == MEAN:
         losses = losses.mean()
-    elif reduction != _NONE:
+    elif reduction != NONE:
         losses = losses.sum()
     elif x.dim() < 2:
         losses = losses.squeeze(0)
@@ -183,12 +183,12 @@ def _multi_margin_loss(
     p: Any = 1,
     margin: Any = 1,
     weight: Any = None,
-    reduction: int = _MEAN,
+    reduction: int = MEAN,
 ) -> Any:
     losses = multi_margins(torch.atleast_1d(x), target, p, margin, weight)
-    if reduction == _NONE:
+    if reduction == NONE:
         return losses.reshape(target.shape)
-    return losses.mean() if reduction == _MEAN else losses.sum()
+    return losses.mean() if reduction == MEAN else losses.sum()
 
 
 def _embedding_backward(

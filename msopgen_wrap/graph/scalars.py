@@ -287,10 +287,6 @@ def is_integer(expr: ScalarExpr) -> bool:
     return not floating and is_integer(expr.left) and is_integer(expr.right)
 
 
-def _left_out(expr: Numel) -> list[str]:
-    return [f"{expr.tensor}.shape[{axis}]" for axis in expr.without]
-
-
 def describe(expr: ScalarExpr) -> str:
     """Format for people (plan tables, comments)."""
     if isinstance(expr, Const):
@@ -301,7 +297,8 @@ def describe(expr: ScalarExpr) -> str:
         axis = expr.axis if expr.signed is None else expr.signed
         return f"{expr.tensor}.shape[{axis}]"
     if isinstance(expr, Numel):
-        return " without ".join([f"{expr.tensor}.numel()", *_left_out(expr)])
+        left_out = [f"{expr.tensor}.shape[{axis}]" for axis in expr.without]
+        return " without ".join([f"{expr.tensor}.numel()", *left_out])
     if isinstance(expr, ReducedCount):
         return "n"
     if isinstance(expr, Unary):

@@ -13,7 +13,6 @@ from typing import Any
 from msopgen_wrap.graph.scalars import (
     Binary,
     DimRef,
-    Numel,
     ScalarExpr,
     Unary,
     factors,
@@ -31,11 +30,6 @@ class AxisNames(dict[tuple[str, int], int]):
     def __init__(self, names: Mapping[tuple[str, int], int] | None = None) -> None:
         super().__init__(names or {})
         self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
-
-
-def product_without(tensor: str, axes: tuple[int, ...]) -> ScalarExpr:
-    """Return the product of all sizes of an input but those of some axes, which may be empty."""
-    return Numel(tensor, tuple(axes))
 
 
 def named(pairs: Iterable[tuple[ScalarExpr, ScalarExpr]]) -> AxisNames:

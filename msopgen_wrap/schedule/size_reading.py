@@ -20,7 +20,7 @@ from msopgen_wrap.graph.scalars import (
     with_product,
 )
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
-from msopgen_wrap.schedule.axis_names import AxisNames, product_without
+from msopgen_wrap.schedule.axis_names import AxisNames
 from msopgen_wrap.schedule.calls import (
     IDENTITY,
     RESHAPES,
@@ -249,8 +249,7 @@ class SizeReader(Emitter):
         A product of more factors at a higher rank is written by the other sizes.
         """
         for (tensor, factors), others in self.axis_names.left_out.items():
-            count = product_without(tensor, others)
-            expr = with_product(expr, tensor, set(factors), count)
+            expr = with_product(expr, tensor, set(factors), Numel(tensor, others))
         for param in self.spec.inputs if self.spec.differentiated else ():
             rule = param.shape
             if not isinstance(rule, ShapeReduce) or rule.dims not in self.traced.structural:
