@@ -109,13 +109,21 @@ def contradictions(spec: OpSpec) -> list[Diagnostic]:
     One finding per output and kind of problem is enough: the first counterexample is shown.
     """
     from msopgen_wrap.graph.kept_tensors import meta_inputs
+    from msopgen_wrap.graph.sample import candidate_shapes, sample_attrs
     from msopgen_wrap.spec.compute_runner import compile_compute
 
     run = compile_compute(spec)
     found: dict[tuple[str, str], Diagnostic] = {}
     tried = worked = 0
     failure: Diagnostic | None = None
-    for first, own in itertools.islice(_shape_sets(spec), MAX_SHAPES):
+
+    def shape_sets() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        yield from itertools.islice(_shape_sets(spec), MAX_SHAPES)
+        if not worked:  # compute may want an even size, as F.glu does
+            sizes = candidate_shapes(spec, sample_attrs(spec))
+            yield from ((shapes, {}) for shapes in itertools.islice(sizes, MAX_SHAPES))
+
+    for first, own in shape_sets():
         for given in itertools.islice(_attr_sets(spec), MAX_VARIANTS):
             for combo in range(spec.combos):
                 attrs = combined_attrs(spec, combo, {**given, **own})
@@ -260,7 +268,7 @@ def _compare(
                 _place(spec, param),
                 f"rule: {param.shape_text}; inputs: {given}",
                 "correct the rule or compute (the param's memory is allocated by the rule), or "
-                "limit the inputs with 'shape:' or 'rank:'",
+                "limit the inputs with 'shape:', 'rank:' or an assert in compute",
             )
         dtypes = {
             str(v.dtype).removeprefix("torch.")

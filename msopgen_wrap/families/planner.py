@@ -24,6 +24,7 @@ from msopgen_wrap.families.window import Window
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules, variants
 from msopgen_wrap.schedule.calls import reduction_kind
+from msopgen_wrap.schedule.demands import demands_of
 from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.soc import SocLimits, soc_limits
 from msopgen_wrap.spec.model import OpSpec
@@ -55,6 +56,9 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
     try:
         with quiet_torch():
             plan = _plan(spec)
+            if plan.bodies or plan.parts != [plan]:
+                first = plan.parts[0]
+                first.demands = {i: demands_of(spec, first.variants[i]) for i in first.served}
         check_schedule(plan)
         return plan
     except OpgenError as error:

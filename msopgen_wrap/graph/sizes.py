@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import sympy
@@ -66,17 +67,18 @@ def size_of(node: Node, axis: int, symbols: dict[sympy.Symbol, ScalarExpr]) -> S
     size = node.meta["val"].shape[axis]
     if isinstance(size, int):
         return Const(size)
-    return _convert(size.node.expr, symbols)
+    return number_of(size.node.expr, symbols)
 
 
-def _convert(expr: Any, symbols: dict[sympy.Symbol, ScalarExpr]) -> ScalarExpr | None:
+def number_of(expr: Any, symbols: Mapping[sympy.Symbol, ScalarExpr]) -> ScalarExpr | None:
+    """Return an expression of symbols over sizes of inputs and attrs, None where it has none."""
     if isinstance(expr, sympy.Integer):
         return Const(int(expr))
     if isinstance(expr, sympy.Float):
         return Const(float(expr))
     if isinstance(expr, sympy.Symbol):
         return symbols.get(expr)
-    args = [_convert(a, symbols) for a in expr.args]
+    args = [number_of(a, symbols) for a in expr.args]
     known = [a for a in args if a is not None]
     if not known or len(known) != len(args):
         return None

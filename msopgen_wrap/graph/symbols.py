@@ -76,6 +76,14 @@ def hint_of(position: int, sample: float | int) -> float | int:
     return sample + 0.00371094301 * (1 + 0.0137 * position) * max(1.0, abs(sample))
 
 
+def _divides(expr: sympy.Basic) -> bool:
+    """Whether a relation says that a number divides a size."""
+    if not isinstance(expr, sympy.Eq) or expr.rhs != 0:
+        return False
+    left = expr.lhs
+    return type(left).__name__ in ("Mod", "PythonMod") and left.args[1].is_Integer
+
+
 class SymbolEnv(ShapeEnv):
     """The symbols of one trace, and what was asked about them.
 
@@ -84,6 +92,7 @@ class SymbolEnv(ShapeEnv):
         stand_ins: number that C++ got for a float expression -> the symbol behind it.
         structural: int attrs that are answered with their hint.
         numbers: attr -> constants that torch compared it with.
+        asserted: what ``compute`` asserts of sizes and attrs, and how it is said there.
         refused: the first question that has no answer.
         tracer: the tracer of the graph; set when tracing has begun.
     """
@@ -94,6 +103,7 @@ class SymbolEnv(ShapeEnv):
         self.stand_ins: dict[float, torch.SymFloat] = {}
         self.structural: set[str] = set()
         self.numbers: dict[str, set[float]] = {}
+        self.asserted: list[tuple[sympy.Basic, str]] = []
         self.refused: Exception | None = None
         self.tracer: Any = None
         self._stand_in_of: dict[sympy.Basic, float] = {}
@@ -245,6 +255,31 @@ class SymbolEnv(ShapeEnv):
             return bool(known)
         self._refuse(expr)
 
+    def require(self, condition: Any, text: str) -> None:
+        """Note what ``compute`` asserts; the tiling function checks it for the sizes of a call.
+
+        Raises:
+            ValueError: it does not hold for the sample.
+        """
+        if not isinstance(condition, _SYMBOLIC):
+            compute_limits.require(condition, text)
+            return
+        expr = condition.node.expr
+        known = self._maybe_evaluate_static(expr)
+        if known is None:
+            self.asserted.append((expr, text))
+        if known is not None or not self._asks_attr(expr):
+            compute_limits.require(bool(condition), text)
+
+    def demands(self) -> list[tuple[sympy.Basic, str]]:
+        """Return what a call must fulfil: what ``compute`` asserts, then what PyTorch has asked.
+
+        Of PyTorch's questions these are the ones that only a size which is cut into equal pieces
+        answers with yes (`unflatten`, `F.glu`, a reshape): other sizes raise an exception there.
+        """
+        asked = [(guard.expr, "") for guard in self.guards if _divides(guard.expr)]
+        return list({expr: (expr, text) for expr, text in asked + self.asserted}.values())
+
     # ---- what compute calls --------------------------------------------------------------------
 
     def namespace(self) -> dict[str, Any]:
@@ -260,6 +295,7 @@ class SymbolEnv(ShapeEnv):
             "bool": lambda value=False: bool(self.truth(value)),
             "__opgen_pow": self._power,
             "__opgen_test": self.truth,
+            "__opgen_require": self.require,
             "__opgen_steps": self._steps,
         }
 

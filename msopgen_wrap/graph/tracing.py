@@ -46,6 +46,7 @@ from msopgen_wrap.graph.structural import (
     other_order,
     restore_counts,
     shaping_attrs,
+    with_count,
 )
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv
 from msopgen_wrap.graph.trace_inputs import (
@@ -87,6 +88,8 @@ class TracedGraph:
         numbers: attr -> constants that the code compared it with.
         orders: attrs that are the order of a tensor's axes, with the sample value used.
         chosen: the dtype attrs that choose outputs, with their values in the traced combination.
+        demands: what sizes and attrs of a call must fulfil, as relations of symbols, each with the
+            text of the assertion in ``compute``, "" where PyTorch asks for it.
     """
 
     module: GraphModule
@@ -101,6 +104,7 @@ class TracedGraph:
     numbers: dict[str, set[float]] = field(default_factory=dict)
     orders: dict[str, list[int]] = field(default_factory=dict)
     chosen: dict[str, str] = field(default_factory=dict)
+    demands: list[tuple[Any, str]] = field(default_factory=list)
 
 
 def trace(
@@ -292,6 +296,7 @@ def _with_counts(
 ) -> TracedGraph:
     """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
     found: dict[str, Places] = {}
+    demands = traced.demands
     known = {**sample_attrs(spec), **dict(variant.attrs), **spec.chosen_attrs(combo)}
     for name in count_attrs(spec):
         if name not in traced.structural:
@@ -306,11 +311,14 @@ def _with_counts(
             places = count_places(traced, name, other, value)
             if places is not None:
                 found[name] = places
+                known_value = traced.structural[name]
+                demands = with_count(demands, known_value, other.demands, value, name)
                 break
         else:
             raise StructureError((name,))  # other sample sizes may do
     # only now: a graph with one count in it is no other's with another
     restore_counts(traced, found)
+    traced.demands = demands
     return traced
 
 
@@ -414,6 +422,7 @@ def _trace_once(
         raise env.refused
     if env.stand_ins and any(n.op == "get_attr" for n in module.graph.nodes):
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
+    demands = env.demands()
     env.restore(module.graph)
     without_mutations(module.graph)
     number_products(module.graph)
@@ -450,6 +459,7 @@ def _trace_once(
         dtypes=dtypes,
         numbers=env.numbers,
         chosen=chosen,
+        demands=demands,
     )
 
 

@@ -29,11 +29,12 @@ from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.schedule_text import schedule_function, schedule_header
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.schedule.demands import Demand
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.schedule.program import Scalar, sources
 from msopgen_wrap.schedule.views import StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
-from msopgen_wrap.templating import environment
+from msopgen_wrap.templating import cpp_string, environment
 
 
 def setters(style: str) -> dict[str, Any]:
@@ -203,12 +204,18 @@ def shared_values(
     stored_shapes = plan.stored_shapes()
     numbers = [*(s.expr for s in used.values()), *(e for _, s in spans for e in s.sizes)]
     numbers += [e for shape in stored_shapes.values() for e in shape.sizes]
+    demands = [(i, demand) for i, known in plan.demands.items() for demand in known]
     bounds = [*(e for view in views for e in view.scalars()), *narrow]
+    bounds += [side for _, demand in demands for side in (demand.left, demand.right)]
     expressions = [*numbers, *bounds]
     whole_bounds, whole_fields = any(map(has_checks, bounds)), any(map(has_checks, numbers))
-    shapes = _shape_lines(spec, plan, expressions, all_views=all_views)
+    shapes, shapes_read = _shape_lines(spec, plan, expressions, all_views=all_views)
     if whole_bounds:
         shapes.append([_WHOLE_CHECK])
+    demand_checks = [_demand_check(plan, index, demand) for index, demand in demands]
+    if demands:
+        # Before views are made of shapes that compute does not accept.
+        shapes.insert(len(shapes) if whole_bounds else shapes_read, demand_checks)
     param_names, getters = dtype_getters(spec, plan)
     places = {getter: f"dtypes[{i}]" for i, getter in enumerate(getters)}
 
@@ -230,6 +237,7 @@ def shared_values(
         "whole_check": _WHOLE_CHECK if whole_fields else "",
         "variant_lines": variant_lines(spec, plan),
         "only_variant": plan.served[0],
+        "demands": demand_checks,
         "shapes": [{"lines": lines} for lines in shapes],
         "operands": [_operand_row(plan, name, view, bytes_of) for name, view in operands.items()],
         "outputs": [
@@ -272,8 +280,12 @@ def _attrs_read(plan: OpPlan[Any], expressions: Iterable[ScalarExpr]) -> set[str
 
 def _shape_lines(
     spec: OpSpec, plan: OpPlan[Any], expressions: list[ScalarExpr], *, all_views: bool
-) -> list[list[str]]:
-    """Return the statements that read the shapes of inputs and define views of them."""
+) -> tuple[list[list[str]], int]:
+    """Return the statements that read the shapes of inputs and define views of them.
+
+    Returns:
+        the statements for each input and view, and how many of them read an input's shape.
+    """
     operands = plan.operands()
     tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
     for expr in expressions:
@@ -287,7 +299,8 @@ def _shape_lines(
         for name, view in operands.items()
         if view.steps or all_views
     ]
-    return lines + [index_lines(plan, name, view) for name, view in plan.indices().items()]
+    lines += [index_lines(plan, name, view) for name, view in plan.indices().items()]
+    return lines, len(tensors)
 
 
 def _operand_row(
@@ -307,6 +320,19 @@ def _stored_sizes(shape: StoredShape | None) -> dict[str, list[str]]:
     if shape is None:
         return {"written": [], "own": []}
     return {"written": [*map(to_cpp, shape.written)], "own": [*map(to_cpp, shape.own)]}
+
+
+def _demand_check(plan: OpPlan[Any], variant: int, demand: Demand) -> str:
+    """Return the check of what compute asks of the sizes and attrs of a call."""
+    condition = f"variant != {variant} || " if len(plan.served) > 1 else ""
+    tensors = sorted(tensors_of(demand.left) | tensors_of(demand.right))
+    text = "".join(f", {t} has shape %s" for t in tensors)
+    values = "".join(f", opgen::ShapeText({t}Shape.dim).c_str()" for t in tensors)
+    said = cpp_string(f"{plan.spec.op} needs {demand.text}".replace("%", "%%") + text)
+    return (
+        f"OPGEN_CHECK(context, {condition}{to_cpp(demand.left)} {demand.operator} "
+        f"{to_cpp(demand.right)}, {said}{values});"
+    )
 
 
 def _narrow_check(expr: ScalarExpr) -> str:

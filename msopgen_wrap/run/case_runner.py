@@ -117,7 +117,7 @@ def contradicted_rules(spec: OpSpec, case: TestCase, want: Reference) -> list[st
             actual, expected = map(list, found)
             texts.append(
                 f"{param.name} has shape {actual} by compute and {expected} by its rule (OPG065): "
-                "correct the rule or compute, or limit the inputs"
+                "correct the rule or compute, or limit the inputs, as by an assert in compute"
             )
     return texts
 

@@ -70,7 +70,8 @@ def refusals(spec: OpSpec) -> list[Diagnostic]:
                 f"the generated host code refuses the case {case.label(spec)}",
                 _place(spec),
                 why=text.strip(),
-                fix="limit the inputs with 'shape:' or 'rank:', or correct the shape rule",
+                fix="limit the inputs with 'shape:', 'rank:' or an assert in compute, or correct "
+                "the shape rule",
             )
         )
     if len(problems) > MAX_FINDINGS:

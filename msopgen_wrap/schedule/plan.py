@@ -16,6 +16,7 @@ from msopgen_wrap.spec.model import OpSpec, TensorParam
 
 if TYPE_CHECKING:
     from msopgen_wrap.families.family import Family
+    from msopgen_wrap.schedule.demands import Demand
 
 # Elements every tile length and core boundary is a multiple of: 256 elements of the smallest
 # type (1 byte) are 256 bytes, and a mask of 256 elements is one 32-byte block.
@@ -210,6 +211,7 @@ class OpPlan(Generic[AnyBody]):
         part: CamelCase name of the part when the kernel runs several plans, "" otherwise.
         scalar_names: numbers that TilingFunc computes -> field of the tiling struct.
         narrow: 64-bit integers that kernels compute in int32; TilingFunc checks that they fit.
+        demands: what each call must fulfil, by the index of the variant; TilingFunc checks it.
         instead: the plans in whose place this one runs in calls for which its tiling says so; it
             stands before them among the parts of a kernel.
     """
@@ -224,6 +226,7 @@ class OpPlan(Generic[AnyBody]):
     part: str = ""
     scalar_names: dict[Scalar, str] = field(default_factory=dict)
     narrow: list[ScalarExpr] = field(default_factory=list)
+    demands: dict[int, list[Demand]] = field(default_factory=dict)
     instead: tuple[OpPlan[Any], ...] = ()
 
     @property

@@ -177,16 +177,16 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
 
     The neighbours tell where axes count from; where compute asks for the rank, it may be any.
     """
-    open_ranks = _open_inputs(spec, traced)
+    open_ranks = open_inputs(spec, traced)
     asks = _asks_rank(spec)
     axes = any(map(_has_axes, traced.graph.nodes))
     if not open_ranks or not (asks or axes):
         return []
     reshaped = any(_is_reshape(node) for node in traced.graph.nodes)
-    rank = _open_rank(spec, traced)
+    rank = open_rank(spec, traced)
     found: list[TracedGraph] = []
     for other in (rank + 1, rank - 1, *(range(MAX_RANK + 1) if asks else ())):
-        known = {rank, *(_open_rank(spec, t) for t in found)}
+        known = {rank, *(open_rank(spec, t) for t in found)}
         if other in known or not all(p.min_rank <= other <= p.max_rank for p in open_ranks):
             continue
         if other == 0 and axes:
@@ -233,7 +233,7 @@ def _asks_rank(spec: OpSpec) -> bool:
     return bool(names & {"dim", "ndim", "ndimension"}) or "len" in calls
 
 
-def _open_inputs(spec: OpSpec, traced: TracedGraph) -> list[TensorParam]:
+def open_inputs(spec: OpSpec, traced: TracedGraph) -> list[TensorParam]:
     """Return the inputs of any rank; a shape rule or a phase gives the rank of another one."""
     return [
         p
@@ -242,8 +242,8 @@ def _open_inputs(spec: OpSpec, traced: TracedGraph) -> list[TensorParam]:
     ]
 
 
-def _open_rank(spec: OpSpec, traced: TracedGraph) -> int:
-    return max(len(traced.shapes[p.name]) for p in _open_inputs(spec, traced))
+def open_rank(spec: OpSpec, traced: TracedGraph) -> int:
+    return max(len(traced.shapes[p.name]) for p in open_inputs(spec, traced))
 
 
 def axis_names(traced: TracedGraph, others: list[TracedGraph], lower: Lower) -> AxisNames:
@@ -285,7 +285,7 @@ def prove_ranks(
         except (OpgenError, LookupError, ArithmeticError):
             same = False
         if not same:
-            raise OpgenError(_rank_matters(spec, _open_rank(spec, traced), _open_rank(spec, other)))
+            raise OpgenError(_rank_matters(spec, open_rank(spec, traced), open_rank(spec, other)))
 
 
 def _same(first: Lowered, second: Lowered, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:

@@ -177,6 +177,8 @@ class _Checker(FunctionChecker):
                 saved, self.kinds = self.kinds, dict(before)
                 self.block(branch)
                 self.kinds = merge(saved, self.kinds) if branch is node.orelse else self.kinds
+        elif isinstance(node, ast.Assert):
+            self.assertion(node)
         elif isinstance(node, ast.For):
             self.loop(node)
         elif isinstance(node, ast.FunctionDef):
@@ -185,6 +187,25 @@ class _Checker(FunctionChecker):
             return
         else:
             self.forbidden(node)
+
+    def assertion(self, node: ast.Assert) -> None:
+        """Check ``assert condition, "text"``, which limits what the op can be called with."""
+        self.condition(node.test, node)
+        for part in ast.walk(node.test):
+            if not isinstance(part, ast.Compare) or self.quiet_kind(part.left) != INT:
+                continue
+            if any(isinstance(op, (ast.In, ast.NotIn)) for op in part.ops):
+                self.refuse(
+                    "OPG042",
+                    "an assert does not look for a size in a list",
+                    part,
+                    fix="compare sizes with ==, !=, <, <=, > or >=; an int attr has `allowed:`",
+                )
+        text = node.msg
+        if text is not None and not (
+            isinstance(text, ast.Constant) and isinstance(text.value, str)
+        ):
+            self.refuse("OPG042", "the message of an assert is a string", text, fix="write it out")
 
     def block(self, statements: list[ast.stmt]) -> None:
         for statement in statements:

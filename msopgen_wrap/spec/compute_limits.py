@@ -268,9 +268,16 @@ def _test(condition: Any) -> Any:
     return condition
 
 
+def require(condition: Any, text: str) -> None:
+    """Run an assertion of ``compute``; what it raises is an error of the tensors, not of opgen."""
+    if not condition:
+        raise ValueError(f"compute needs {text}")
+
+
 # What rewritten code calls, by the names that it has there; ``round`` is a name of its own.
 HELPERS: dict[str, Callable[..., Any]] = {
     "__opgen_test": _test,
+    "__opgen_require": require,
     "__opgen_pow": power,
     "__opgen_shift": shift,
     "__opgen_mul": multiply,
@@ -321,6 +328,19 @@ class Rewriter(ast.NodeTransformer):
             node.iter = self._call("__opgen_steps", node.iter, *node.iter.args)
         return node
 
+    def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:
+        """Hand each comparison of an assertion to a helper, with what to say where it fails."""
+        if not self.guards:
+            self.generic_visit(node)
+            return node
+        said = f" ({node.msg.value!s})" if isinstance(node.msg, ast.Constant) else ""
+        calls: list[ast.stmt] = []
+        for part in _comparisons(node.test):
+            text = ast.Constant(f"{ast.unparse(part)}{said}")
+            call = self._call("__opgen_require", part, self.visit(part), text)
+            calls.append(ast.copy_location(ast.Expr(call), node))
+        return calls
+
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
         node.test = self.test(node.test)
@@ -368,6 +388,19 @@ class Rewriter(ast.NodeTransformer):
         return self._call("__opgen_items", node, node)
 
     visit_List = visit_Tuple = visit_ListComp = _items
+
+
+def _comparisons(test: ast.expr) -> list[ast.expr]:
+    """Return the conditions that an assertion joins: ``a and b``, ``0 < a < b``."""
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return [part for value in test.values for part in _comparisons(value)]
+    if not isinstance(test, ast.Compare):
+        return [test]
+    sides = [test.left, *test.comparators]
+    return [
+        ast.copy_location(ast.Compare(left, [op], [right]), left)
+        for left, op, right in zip(sides, test.ops, sides[1:], strict=False)
+    ]
 
 
 def _is_number(*nodes: ast.AST) -> bool:

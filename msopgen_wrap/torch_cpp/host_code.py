@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.scalars import (
     AttrRef,
     Binary,
@@ -18,9 +19,10 @@ from msopgen_wrap.graph.scalars import (
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.schedule.calls import RESHAPES, target_name
+from msopgen_wrap.schedule.demands import Demand, demand_symbols, sides_of, unknown_demand
 from msopgen_wrap.schedule.size_reading import NUMBER_CALLS
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.templating import cpp_int
+from msopgen_wrap.templating import cpp_int, cpp_string
 from msopgen_wrap.torch_cpp.refusals import unsupported_call
 from msopgen_wrap.torch_import import torch
 
@@ -125,6 +127,26 @@ class HostCode:
             name = "FloorDiv" if expr.op == "//" else "FloorMod"
             return f"opgen_torch::{name}({left}, {right})"
         return f"({left} {expr.op} {right})"
+
+    def demands(self) -> list[str]:
+        """Return the statements that refuse sizes and attrs which ``compute`` does not accept.
+
+        Raises:
+            OpgenError: OPG205 for an assertion about something else.
+        """
+        checks = []
+        symbols = demand_symbols(self.traced)
+        for relation, text in self.traced.demands:
+            sides = sides_of(relation, symbols)
+            if sides is None:
+                if text:
+                    raise OpgenError(unknown_demand(self.spec, f"'{text}'"))
+                continue
+            demand = Demand.of(relation, *sides, text)
+            condition = f"{self._text(demand.left)} {demand.operator} {self._text(demand.right)}"
+            message = cpp_string(f"{self.spec.op} needs {demand.text}")
+            checks.append(f"TORCH_CHECK({condition}, {message});")
+        return checks
 
     # ---- views ---------------------------------------------------------------------------------
 

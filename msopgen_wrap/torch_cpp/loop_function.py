@@ -317,7 +317,7 @@ def _text(
     nests = planner.plan()
     samples = [Sample(n.rank, n.reduced, given.attrs) for n in nests]
     shapes = {o.name: f"{params[o.name]}_shape" for o in spec.outputs}
-    lines: list[str] = []
+    lines = planner.host.demands()
     results: dict[str, str] = {}
     for place, nest in enumerate(nests):
         shape = _element_shape(nest, shapes)

@@ -1,0 +1,158 @@
+"""What sizes and attrs of a call must fulfil for ``compute`` to accept them.
+
+``assert x.shape[-1] % 2 == 0`` in ``compute`` is one such demand, and `F.glu` makes the same one.
+PyTorch raises an exception where it is not met; on the device the tiling function refuses the call.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sympy
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.scalars import ScalarExpr, describe
+from msopgen_wrap.graph.sizes import number_of, size_symbols
+from msopgen_wrap.graph.structural import count_symbol
+from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.axis_names import AxisNames, named, products
+from msopgen_wrap.schedule.ranks import open_inputs, open_rank
+from msopgen_wrap.spec.model import OpSpec, ParamKind
+
+# Relations of sympy, as C++ and Python write them.
+RELATIONS: dict[type[sympy.Basic], str] = {
+    sympy.Eq: "==",
+    sympy.Ne: "!=",
+    sympy.Lt: "<",
+    sympy.Le: "<=",
+    sympy.Gt: ">",
+    sympy.Ge: ">=",
+}
+_Sides = tuple[ScalarExpr, ScalarExpr]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A relation between two numbers that the tiling function can compute.
+
+    Attributes:
+        text: how to say it.
+    """
+
+    left: ScalarExpr
+    operator: str
+    right: ScalarExpr
+    text: str
+
+    @classmethod
+    def of(cls, relation: sympy.Basic, left: ScalarExpr, right: ScalarExpr, text: str) -> Demand:
+        """Return a relation of symbols, whose sides are given as numbers.
+
+        Args:
+            text: of the assertion, "" for what PyTorch asks.
+        """
+        operator = RELATIONS[type(relation)]
+        said = text or f"{describe(left)} {operator} {describe(right)}"
+        return cls(left, operator, right, said)
+
+
+def demands_of(spec: OpSpec, variant: Variant) -> list[Demand]:
+    """Return what a call of a variant must fulfil.
+
+    Raises:
+        OpgenError: OPG205 where ``compute`` asserts what the tiling function cannot check.
+    """
+    assert spec.compute is not None
+    traced = trace(spec, variant)
+    asserts = any(isinstance(n, ast.Assert) for n in ast.walk(ast.parse(spec.compute.text.strip())))
+    if not traced.demands and not asserts:
+        return []
+    names = None
+    if open_inputs(spec, traced):
+        other = _at_other_rank(spec, traced)
+        if other is not None and [t for _, t in other.demands] == [t for _, t in traced.demands]:
+            pairs = zip(_all_sides(traced), _all_sides(other), strict=True)
+            both = (zip(one, two, strict=True) for one, two in pairs if one and two)
+            names = named(itertools.chain.from_iterable(both))
+        elif asserts:  # it holds at one rank whatever the sizes are, or fails at the others
+            raise OpgenError(unknown_demand(spec, "what compute asserts"))
+    found: list[Demand] = []
+    for (relation, text), sides in zip(traced.demands, _all_sides(traced, names), strict=True):
+        if sides is not None and _are_known(spec, sides):
+            found.append(Demand.of(relation, *sides, text))
+        elif text:
+            raise OpgenError(unknown_demand(spec, f"'{text}'"))
+    return list(dict.fromkeys(found))
+
+
+def sides_of(relation: sympy.Basic, symbols: Mapping[Any, ScalarExpr]) -> _Sides | None:
+    """Return both sides of a relation; None for another one, or where a symbol has no meaning."""
+    numbers = [number_of(side, symbols) for side in relation.args]
+    left, right = numbers if len(numbers) == 2 else (None, None)
+    known = type(relation) in RELATIONS and left is not None and right is not None
+    return (left, right) if known else None  # type: ignore[return-value]
+
+
+def demand_symbols(traced: TracedGraph, names: AxisNames | None = None) -> dict[Any, ScalarExpr]:
+    """Return what the symbols in the demands of a graph are.
+
+    Args:
+        names: what axes of the sample are for every rank.
+    """
+    symbols: dict[Any, ScalarExpr] = {
+        symbol: replace(ref, signed=names.get((ref.tensor, ref.axis)) if names else None)
+        for symbol, ref in size_symbols(traced.graph, traced.inputs).items()
+    }
+    for node in traced.graph.find_nodes(op="placeholder"):
+        if node.name in traced.attrs:
+            symbol = getattr(getattr(node.meta.get("val"), "node", None), "_expr", None)
+            ref = traced.attrs[node.name]
+            symbols |= {symbol: ref, count_symbol(ref.name): ref}
+    return symbols
+
+
+def _all_sides(traced: TracedGraph, names: AxisNames | None = None) -> list[_Sides | None]:
+    symbols = demand_symbols(traced, names)
+    return [sides_of(relation, symbols) for relation, _ in traced.demands]
+
+
+def _at_other_rank(spec: OpSpec, traced: TracedGraph) -> TracedGraph | None:
+    """Return the graph at another rank, which tells where axes are counted from."""
+    free = open_inputs(spec, traced)
+    if not free:
+        return None
+    rank = open_rank(spec, traced)
+    for other in (rank + 1, rank - 1):
+        if other > 0 and all(p.min_rank <= other <= p.max_rank for p in free):
+            try:
+                orders = {name: list(range(other))[::-1] for name in traced.orders}
+                return trace(spec, traced.variant, 0, orders, rank=other)
+            except OpgenError:  # compute takes no such rank
+                continue
+    return None
+
+
+def _are_known(spec: OpSpec, sides: _Sides) -> bool:
+    """Whether a tiling function knows the sizes: none of a list, and axes that every rank has."""
+    dims = [dim for side in sides for product in products(side) for dim in product]
+    fixed = {p.name for p in spec.inputs if p.min_rank == p.max_rank}
+    lists = any(p.kind is ParamKind.DYNAMIC for p in spec.inputs)
+    named = all(dim.signed is not None or dim.tensor in fixed for dim in dims)
+    return named and not (lists and dims)
+
+
+def unknown_demand(spec: OpSpec, text: str) -> Diagnostic:
+    """Return the refusal of an assertion that host code cannot check."""
+    assert spec.compute is not None
+    return Diagnostic(
+        "OPG205",
+        f"the host code of {spec.op} cannot check {text}",
+        spec.compute.location,
+        "it knows sizes and attrs; axes of an input of any rank are all counted from the same end",
+        "compare sizes (`x.shape[-1] % 2 == 0`), or give the input a `rank`",
+    )
