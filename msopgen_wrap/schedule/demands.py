@@ -15,7 +15,7 @@ from typing import Any
 import sympy
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.scalars import ScalarExpr, describe
+from msopgen_wrap.graph.scalars import Binary, ScalarExpr, describe
 from msopgen_wrap.graph.sizes import number_of, size_symbols
 from msopgen_wrap.graph.structural import count_symbol
 from msopgen_wrap.graph.tracing import TracedGraph, trace
@@ -57,7 +57,8 @@ class Demand:
             text: of the assertion, "" for what PyTorch asks.
         """
         operator = RELATIONS[type(relation)]
-        said = text or f"{describe(left)} {operator} {describe(right)}"
+        sides = [describe(e)[1:-1] if isinstance(e, Binary) else describe(e) for e in (left, right)]
+        said = text or f"{sides[0]} {operator} {sides[1]}"
         return cls(left, operator, right, said)
 
 

@@ -59,7 +59,7 @@ def test_an_odd_size_is_refused(tmp_path, name, compute):
         assert result.findings == []
         check(outputs["y"], golden["y"])
     for shape in ((7,), (3, 11), (2, 3, 4, 35)):
-        with pytest.raises(OpRuntimeError, match=r"needs .*x\.shape\[-1\] % 2\)? == 0"):
+        with pytest.raises(OpRuntimeError, match=r"needs .*x\.shape\[-1\] % 2 == 0"):
             op.runtime.tile(
                 spec.op,
                 [ShapeOnly("float32", shape)],
