@@ -12,6 +12,7 @@ import operator
 from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
+from msopgen_wrap.graph.sizes import same_shape
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -86,15 +87,27 @@ def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
     """Leave out views that show a tensor as it is, so that no pass ends at them.
 
     They are slices of all elements, such as those of ``x[:, None]``, axes in the order that they
-    have, such as those of two transposes, and tensors placed in as many elements as they have.
+    have, such as those of two transposes, tensors placed in as many elements as they have, and two
+    reshapes back to the shape before them.
 
     Args:
-        keep_orders: leave permuted axes as they are.
+        keep_orders: leave permuted axes and reshapes as they are.
     """
     for node in list(graph.nodes):
-        if _is_idle(node) and not (keep_orders and node.target in _ORDERS):
+        before = _reshaped_back(node)
+        if before is not None and not keep_orders:
+            node.replace_all_uses_with(before)
+            graph.erase_node(node)
+        elif _is_idle(node) and not (keep_orders and node.target in _ORDERS):
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
+
+
+def _reshaped_back(node: Node) -> Node | None:
+    """Return the node whose shape two reshapes give back, None where they are no such ones."""
+    first: Any = node.args[0] if node.target in RESHAPES else None
+    source: Any = first.args[0] if isinstance(first, Node) and first.target in RESHAPES else None
+    return source if isinstance(source, Node) and same_shape(source, node) else None
 
 
 def _is_idle(node: Node) -> bool:

@@ -193,7 +193,8 @@ def step_call(step: Step) -> str:
     if step.op == "select":
         return f"Select({step.axis}, {to_cpp(step.start)})"
     if step.op == "reshape":
-        return f"Reshape({{{', '.join(to_cpp(size) for size in step.shape)}}})"
+        shape = f"{{{', '.join(to_cpp(size) for size in step.shape)}}}"
+        return f"ReshapeLast({-step.axis}, {shape})" if step.axis else f"Reshape({shape})"
     if step.named:
         assert isinstance(step.start, AttrRef)
         return f"PermuteAll({attr_variable(step.start.name)}, {step.start.name}Attr->GetSize())"

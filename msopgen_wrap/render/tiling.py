@@ -326,6 +326,8 @@ def _demand_check(plan: OpPlan[Any], variant: int, demand: Demand) -> str:
     """Return the check of what compute asks of the sizes and attrs of a call."""
     condition = f"variant != {variant} || " if len(plan.served) > 1 else ""
     tensors = sorted(tensors_of(demand.left) | tensors_of(demand.right))
+    if not demand.asserted:  # PyTorch cuts a tensor without elements into pieces of any size
+        condition += "".join(f"opgen::Numel({t}Shape) == 0 || " for t in tensors)
     text = "".join(f", {t} has shape %s" for t in tensors)
     values = "".join(f", opgen::ShapeText({t}Shape.dim).c_str()" for t in tensors)
     said = cpp_string(f"{plan.spec.op} needs {demand.text}".replace("%", "%%") + text)

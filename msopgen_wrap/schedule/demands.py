@@ -42,12 +42,14 @@ class Demand:
 
     Attributes:
         text: how to say it.
+        asserted: whether ``compute`` asserts it, and not a function of PyTorch.
     """
 
     left: ScalarExpr
     operator: str
     right: ScalarExpr
     text: str
+    asserted: bool = True
 
     @classmethod
     def of(cls, relation: sympy.Basic, left: ScalarExpr, right: ScalarExpr, text: str) -> Demand:
@@ -59,7 +61,7 @@ class Demand:
         operator = RELATIONS[type(relation)]
         sides = [describe(e)[1:-1] if isinstance(e, Binary) else describe(e) for e in (left, right)]
         said = text or f"{sides[0]} {operator} {sides[1]}"
-        return cls(left, operator, right, said)
+        return cls(left, operator, right, said, bool(text))
 
 
 def demands_of(spec: OpSpec, variant: Variant) -> list[Demand]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
-from msopgen_wrap.graph.sizes import reduced_count, size_of
+from msopgen_wrap.graph.sizes import reduced_count, same_size, size_of
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.calls import (
     EXPANDS,
@@ -256,8 +256,10 @@ class Lowerer(WordReader):
             if value.counted is not None and not value.steps and self._shape_of(sizes):
                 counted = replace(value.counted, shape=self._shape_of(sizes))
                 return replace(value, rank=len(sizes), counted=counted)
-            step = self._step_to(node, sizes)
-            return replace(value, rank=len(sizes), steps=(*value.steps, step))
+            step = self._step_to(source, node, sizes)
+            front = self._leading_ones(step)
+            step = replace(step, shape=step.shape[front:])
+            return replace(value, rank=len(sizes), steps=(*value.steps, step), leading=front)
         if isinstance(value, View) and self._has_fixed_ranks():
             reshaped = reshaped_by_ones(value.with_leading(), node)
             if reshaped is not None:
@@ -276,19 +278,37 @@ class Lowerer(WordReader):
             return ""
         return names.pop()
 
-    def _step_to(self, node: Node, sizes: list[ScalarExpr]) -> Step:
-        """Return the step to the shape of a reshape.
+    def _step_to(self, before: Node, after: Node, sizes: list[ScalarExpr]) -> Step:
+        """Return the step between the shapes on both sides of a reshape.
 
         Where all ranks are fixed every size is said: of an empty tensor none follows from the rest.
+        Else axes in front that stay as they are go unsaid: there are more of them at a higher rank.
+
+        Args:
+            before, after: nodes that have these shapes.
+            sizes: those after the step.
         """
         if not self._has_fixed_ranks():
-            return reshape_step(sizes)
+            rank, kept = len(before.meta["val"].shape), _kept_axes(before, after)
+            if not 0 < kept < min(rank, len(sizes)):
+                return reshape_step(sizes)
+            return replace(reshape_step(sizes[kept:]), axis=kept - rank)
         known = [
-            self._size_of(node, axis) if size == Const(-1) else size
+            self._size_of(after, axis) if size == Const(-1) else size
             for axis, size in enumerate(sizes)
         ]
         every = tuple(size for size in known if size is not None)
         return Step("reshape", shape=every) if len(every) == len(known) else reshape_step(sizes)
+
+    def _leading_ones(self, step: Step) -> int:
+        """Return how many axes of size 1 a reshape makes in front, which broadcasting adds as well.
+
+        There are more of them at a higher rank.
+        """
+        if self._has_fixed_ranks() or step.axis:
+            return 0
+        ones = [size == Const(1) for size in step.shape[:-1]]
+        return [*ones, False].index(False)
 
     def _has_fixed_ranks(self) -> bool:
         given = [p for p in self.spec.inputs if p.shape is None and p.site is None]
@@ -300,14 +320,18 @@ class Lowerer(WordReader):
         if not isinstance(value, Reshaped):
             return result
         if any(p.name == name and p.site is not None for p in self.spec.outputs):
-            assert isinstance(result, Node)
             rank = len(result.meta["val"].shape)
             own = tuple(self._known_size(result, a) for a in range(rank))
             self.stored_shapes[name] = StoredShape(value.sizes, own)
             return value.value
-        step = self._step_to(value.node, list(value.sizes))
+        assert isinstance(result, Node)
+        step = self._step_to(result, value.value, list(value.sizes))
         self.output_views[name] = View(name, len(value.sizes), (step,))
         return value.value
+
+    def stored_steps(self) -> tuple[Step, ...]:
+        """Return the steps from the shapes of outputs to those which they are written in."""
+        return tuple(step for view in self.output_views.values() for step in view.steps)
 
     def _static(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
@@ -315,6 +339,12 @@ class Lowerer(WordReader):
         if isinstance(value, Node):
             return self.values[value]
         return value
+
+
+def _kept_axes(before: Node, after: Node) -> int:
+    """Return how many axes in front have the same sizes in the shapes of two nodes."""
+    pairs = zip(before.meta["val"].shape, after.meta["val"].shape, strict=False)
+    return [*(same_size(a, b) for a, b in pairs), False].index(False)
 
 
 def reshape_step(sizes: Sequence[ScalarExpr]) -> Step:

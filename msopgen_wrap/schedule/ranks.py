@@ -114,10 +114,11 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             result.stride = [result.stride[a] for a in order]
         elif step.op == "reshape":
             sizes = [int(evaluate_scalar(s, attrs, shapes)) for s in step.shape]
-            total = math.prod(result.dim)
+            front = result.dim[: step.axis] if step.axis else []
+            total = math.prod(result.dim[len(front) :])
             known = math.prod([s for s in sizes if s >= 0])
             sizes = [s if s >= 0 else (total // known if known else 0) for s in sizes]
-            result = Strided.dense(tuple(sizes))
+            result = Strided.dense((*front, *sizes))
     return result
 
 
@@ -159,6 +160,7 @@ class Lowered:
         axes: of a row kernel, what gives the reduced axes of a space of some rank; None where
             they are an attr.
         rank, reduced: of a row kernel, the rank of its space and its reduced axes.
+        stored: the steps from the shape of an output to that which it is written in.
     """
 
     program: Program
@@ -167,6 +169,7 @@ class Lowered:
     axes: Callable[[int], set[int]] | None = None
     rank: int = 0
     reduced: frozenset[int] = frozenset()
+    stored: tuple[Step, ...] = ()
 
 
 Lower = Callable[[TracedGraph, AxisNames], Lowered]
@@ -299,6 +302,9 @@ def _same(first: Lowered, second: Lowered, shapes: dict[str, Any], attrs: dict[s
     one, two = ([span_dims(s, shapes, attrs) for s in x.spans] for x in (first, second))
     if one != two:
         return False
+    ours, theirs = ([_written(s, shapes, attrs) for s in x.stored] for x in (first, second))
+    if ours != theirs:
+        return False
     if first.axes is not None and first.axes(second.rank) != set(second.reduced):
         return False
     calls, others = first.program.insts, second.program.insts
@@ -311,6 +317,10 @@ def _reach(view: View, shapes: dict[str, Any], attrs: dict[str, Any]) -> Any:
     """Return what an operand reads: sizes, strides where they matter, first element."""
     seen = apply_steps(view, shapes, attrs)
     return seen.dim, [s for n, s in zip(seen.dim, seen.stride, strict=True) if n > 1], seen.offset
+
+
+def _written(step: Step, shapes: dict[str, Any], attrs: dict[str, Any]) -> Any:
+    return step.axis, [int(evaluate(size, attrs, shapes)) for size in step.shape]
 
 
 def _same_call(a: Inst, b: Inst, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
@@ -347,9 +357,10 @@ def _rank_matters(spec: OpSpec, rank: int, other: int) -> Diagnostic:
 
 
 def _scalars(lowered: Lowered) -> list[list[ScalarExpr]]:
-    """Return the numbers of a lowered graph: those of its calls, its operands and its spans."""
+    """Return the numbers of a lowered graph: of its calls, operands, spans and outputs."""
     return [
         [a.expr for inst in lowered.program.insts for a in inst.args if isinstance(a, Scalar)],
         [e for view in lowered.operands.values() for e in view.scalars()],
         [size for span in lowered.spans for size in span.sizes],
+        [size for step in lowered.stored for size in step.shape],
     ]

@@ -15,6 +15,7 @@ from msopgen_wrap.graph.scalars import (
     DimRef,
     Numel,
     ScalarExpr,
+    Unary,
     fold,
     with_numel,
     with_product,
@@ -33,6 +34,15 @@ from msopgen_wrap.schedule.emission import Emitter
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
 from msopgen_wrap.torch_import import torch
+
+
+def _constants(expr: ScalarExpr) -> set[float]:
+    """Return the numbers in an expression."""
+    if isinstance(expr, Binary):
+        return _constants(expr.left) | _constants(expr.right)
+    if isinstance(expr, Unary):
+        return _constants(expr.arg)
+    return {expr.value} if isinstance(expr, Const) else set()
 
 
 def _cut_length(view: Any, axis: int) -> ScalarExpr | None:
@@ -187,9 +197,13 @@ class SizeReader(Emitter):
 
     def _size_of(self, source: Node, axis: int) -> ScalarExpr | None:
         """Return a size as the trace knows it; it has the sample's value of a counting attr."""
-        if any(ref.name in self.traced.structural for ref in self.traced.attrs.values()):
+        structural = self.traced.structural
+        if any(ref.name in structural for ref in self.traced.attrs.values()):
             return None
-        return size_of(source, axis, self.size_symbols())
+        size = size_of(source, axis, self.size_symbols())
+        # A gradient may have a count in its sizes alone, where no call tells it from a number.
+        counts = {value for value in structural.values() if type(value) is int}
+        return None if size is not None and counts & _constants(size) else size
 
     def _known_size(self, source: Node, axis: int) -> ScalarExpr:
         view = self.values[source]

@@ -35,7 +35,8 @@ class Step:
     (axis), ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``),
     ``unfold`` (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements
     before in ``start``, the new size in ``length``, the size before in ``shape``: elements outside
-    are unspecified), ``reshape`` (shape, where a size of -1 is what is left).
+    are unspecified), ``reshape`` (shape, where a size of -1 is what is left; with an axis, that of
+    the axes from there to the end).
     """
 
     op: str

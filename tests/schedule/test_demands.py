@@ -151,3 +151,16 @@ def test_numbers_of_an_op_over_lists():
     with pytest.raises(OpgenError) as caught:
         plan_op(spec)
     assert caught.value.diagnostics[0].code == "OPG205"
+
+
+def test_a_tensor_without_elements_may_have_any_size(tmp_path):
+    """PyTorch reshapes it to pieces of any size; an assert holds for it as for others."""
+    op = BuiltOp(
+        spec_of("DemandEmpty", "y = x.view(*x.shape[:-1], 2, x.shape[-1] // 2)[..., 0, :]"),
+        tmp_path,
+    )
+    empty = [ShapeOnly("float32", (0, 3))], [ShapeOnly("float32", (0, 1))]
+    op.runtime.tile("DemandEmpty", *empty, op.spec.default_attrs)
+    with pytest.raises(OpRuntimeError, match="needs"):
+        odd = [ShapeOnly("float32", (2, 3))], [ShapeOnly("float32", (2, 1))]
+        op.runtime.tile("DemandEmpty", *odd, op.spec.default_attrs)

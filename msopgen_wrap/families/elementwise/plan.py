@@ -135,7 +135,8 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
     lowerer = Lowerer(spec, traced, 0, axis_names=names, splits=True)
     program = eliminate_dead(divide_directly(lowerer.run()))
     views = {**lowerer.operands, **lowerer.indices}
-    return Lowered(program, views, (*lowerer.spans(), *lowerer.stored_spans()))
+    spans = (*lowerer.spans(), *lowerer.stored_spans())
+    return Lowered(program, views, spans, stored=lowerer.stored_steps())
 
 
 def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> None:

@@ -158,7 +158,8 @@ def _lowered(spec: OpSpec, kept: int | None, traced: TracedGraph, names: AxisNam
     reduced, rank = lowerer.space.reduced, lowerer.space.rank
     by_rank = None if rule.attr else rule.at
     views = {**lowerer.operands, **lowerer.indices}
-    return Lowered(program, views, lowerer.spans(), by_rank, rank, reduced)
+    spans, stored = lowerer.spans(), lowerer.stored_steps()
+    return Lowered(program, views, spans, by_rank, rank, reduced, stored)
 
 
 def _kept_axes(spec: OpSpec, graphs: list[TracedGraph]) -> int | None:

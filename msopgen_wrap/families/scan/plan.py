@@ -139,7 +139,8 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
 
     rank = lowerer.rank
     spans = (*lowerer.spans(), *lowerer.stored_spans())
-    return Lowered(program, views, spans, axes, rank, frozenset(axes(rank)))
+    stored = lowerer.stored_steps()
+    return Lowered(program, views, spans, axes, rank, frozenset(axes(rank)), stored)
 
 
 def _axis(spec: OpSpec, traced: TracedGraph) -> ScanAxis:

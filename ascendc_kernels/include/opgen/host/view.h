@@ -272,6 +272,21 @@ struct View {
         TakeAll();
         return known == total;
     }
+    // The last axes in another shape; those before stay what they are.
+    bool ReshapeLast(int64_t axes, const std::vector<int64_t>& sizes) {
+        if (axes > Rank()) {
+            return false;
+        }
+        const auto last = dim.end() - axes;
+        View behind = Dense(std::vector<int64_t>(last, dim.end()));
+        const bool same = behind.Reshape(sizes);
+        if (!same && std::find(dim.begin(), last, 0) == last) {
+            return false;
+        }
+        std::vector<int64_t> all(dim.begin(), last);
+        all.insert(all.end(), behind.dim.begin(), behind.dim.end());
+        return Reshape(all);
+    }
     // The last axes, in another order; those before stay where they are.
     bool Permute(const std::vector<int64_t>& axes) {
         if (axes.size() > dim.size()) {
