@@ -56,9 +56,7 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
     try:
         with quiet_torch():
             plan = _plan(spec)
-            if plan.bodies or plan.parts != [plan]:
-                first = plan.parts[0]
-                first.demands = {i: demands_of(spec, first.variants[i]) for i in first.served}
+            _take_demands(plan, spec)
         check_schedule(plan)
         return plan
     except OpgenError as error:
@@ -66,6 +64,16 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
         if spec.differentiated:
             placed = [_of_gradient(d) for d in placed]
         raise OpgenError(placed) from error
+
+
+def _take_demands(plan: OpPlan[Any], spec: OpSpec) -> None:
+    """Give what the calls of each variant must fulfil to the first part that serves it."""
+    known: set[int] = set()
+    for part in plan.parts:
+        if part.bodies:  # a kernel written by hand has a tiling function of its own
+            new = [i for i in part.served if i not in known]
+            part.demands = {i: demands_of(spec, part.variants[i]) for i in new}
+            known |= set(new)
 
 
 # Refusals whose cure is a change of the formula that is differentiated.

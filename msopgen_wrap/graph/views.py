@@ -12,7 +12,7 @@ import operator
 from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
-from msopgen_wrap.graph.sizes import same_shape
+from msopgen_wrap.graph.sizes import identical_size
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -107,7 +107,11 @@ def _reshaped_back(node: Node) -> Node | None:
     """Return the node whose shape two reshapes give back, None where they are no such ones."""
     first: Any = node.args[0] if node.target in RESHAPES else None
     source: Any = first.args[0] if isinstance(first, Node) and first.target in RESHAPES else None
-    return source if isinstance(source, Node) and same_shape(source, node) else None
+    if not isinstance(source, Node):
+        return None
+    before, after = source.meta["val"].shape, node.meta["val"].shape
+    same = len(before) == len(after) and all(map(identical_size, before, after))
+    return source if same else None
 
 
 def _is_idle(node: Node) -> bool:

@@ -204,15 +204,18 @@ def shared_values(
     stored_shapes = plan.stored_shapes()
     numbers = [*(s.expr for s in used.values()), *(e for _, s in spans for e in s.sizes)]
     numbers += [e for shape in stored_shapes.values() for e in shape.sizes]
-    demands = [(i, demand) for i, known in plan.demands.items() for demand in known]
+    demands: dict[Demand, list[int]] = {}
+    for index, known in plan.demands.items():
+        for demand in known:
+            demands.setdefault(demand, []).append(index)
     bounds = [*(e for view in views for e in view.scalars()), *narrow]
-    bounds += [side for _, demand in demands for side in (demand.left, demand.right)]
+    bounds += [side for demand in demands for side in (demand.left, demand.right)]
     expressions = [*numbers, *bounds]
     whole_bounds, whole_fields = any(map(has_checks, bounds)), any(map(has_checks, numbers))
     shapes, shapes_read = _shape_lines(spec, plan, expressions, all_views=all_views)
     if whole_bounds:
         shapes.append([_WHOLE_CHECK])
-    demand_checks = [_demand_check(plan, index, demand) for index, demand in demands]
+    demand_checks = [_demand_check(plan, demand, asked) for demand, asked in demands.items()]
     if demands:
         # Before views are made of shapes that compute does not accept.
         shapes.insert(len(shapes) if whole_bounds else shapes_read, demand_checks)
@@ -322,9 +325,14 @@ def _stored_sizes(shape: StoredShape | None) -> dict[str, list[str]]:
     return {"written": [*map(to_cpp, shape.written)], "own": [*map(to_cpp, shape.own)]}
 
 
-def _demand_check(plan: OpPlan[Any], variant: int, demand: Demand) -> str:
-    """Return the check of what compute asks of the sizes and attrs of a call."""
-    condition = f"variant != {variant} || " if len(plan.served) > 1 else ""
+def _demand_check(plan: OpPlan[Any], demand: Demand, asked: list[int]) -> str:
+    """Return the check of what compute asks of the sizes and attrs of a call.
+
+    Args:
+        asked: the variants that ask it.
+    """
+    others = [i for i in plan.served if i not in asked]
+    condition = "".join(f"variant == {i} || " for i in others)
     tensors = sorted(tensors_of(demand.left) | tensors_of(demand.right))
     if not demand.asserted:  # PyTorch cuts a tensor without elements into pieces of any size
         condition += "".join(f"opgen::Numel({t}Shape) == 0 || " for t in tensors)

@@ -7,8 +7,7 @@ PyTorch raises an exception where it is not met; on the device the tiling functi
 from __future__ import annotations
 
 import ast
-import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,12 +77,10 @@ def demands_of(spec: OpSpec, variant: Variant) -> list[Demand]:
     names = None
     if open_inputs(spec, traced):
         other = _at_other_rank(spec, traced)
-        if other is not None and [t for _, t in other.demands] == [t for _, t in traced.demands]:
-            pairs = zip(_all_sides(traced), _all_sides(other), strict=True)
-            both = (zip(one, two, strict=True) for one, two in pairs if one and two)
-            names = named(itertools.chain.from_iterable(both))
-        elif asserts:  # it holds at one rank whatever the sizes are, or fails at the others
+        if asserts and (other is None or _asserted(other) != _asserted(traced)):
+            # It holds at one rank whatever the sizes are, or fails at the others.
             raise OpgenError(unknown_demand(spec, "what compute asserts"))
+        names = named(_pairs(traced, other)) if other is not None else None
     found: list[Demand] = []
     for (relation, text), sides in zip(traced.demands, _all_sides(traced, names), strict=True):
         if sides is not None and _are_known(spec, sides):
@@ -122,6 +119,26 @@ def demand_symbols(traced: TracedGraph, names: AxisNames | None = None) -> dict[
 def _all_sides(traced: TracedGraph, names: AxisNames | None = None) -> list[_Sides | None]:
     symbols = demand_symbols(traced, names)
     return [sides_of(relation, symbols) for relation, _ in traced.demands]
+
+
+def _asserted(traced: TracedGraph) -> list[str]:
+    return [text for _, text in traced.demands if text]
+
+
+def _pairs(first: TracedGraph, second: TracedGraph) -> Iterator[tuple[ScalarExpr, ScalarExpr]]:
+    """Yield the same numbers at two ranks, in demands that graphs of both have."""
+    for asserted in (True, False):
+        ours, theirs = (
+            [
+                s
+                for s, (_, text) in zip(_all_sides(t), t.demands, strict=True)
+                if asserted == bool(text)
+            ]
+            for t in (first, second)
+        )
+        if len(ours) == len(theirs):
+            for one, other in zip(ours, theirs, strict=True):
+                yield from zip(one or (), other or (), strict=False)
 
 
 def _at_other_rank(spec: OpSpec, traced: TracedGraph) -> TracedGraph | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
-from msopgen_wrap.graph.sizes import reduced_count, same_size, size_of
+from msopgen_wrap.graph.sizes import identical_size, reduced_count, size_of
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.calls import (
     EXPANDS,
@@ -344,7 +344,7 @@ class Lowerer(WordReader):
 def _kept_axes(before: Node, after: Node) -> int:
     """Return how many axes in front have the same sizes in the shapes of two nodes."""
     pairs = zip(before.meta["val"].shape, after.meta["val"].shape, strict=False)
-    return [*(same_size(a, b) for a, b in pairs), False].index(False)
+    return [*(identical_size(a, b) for a, b in pairs), False].index(False)
 
 
 def reshape_step(sizes: Sequence[ScalarExpr]) -> Step:
