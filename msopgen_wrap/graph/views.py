@@ -83,6 +83,17 @@ def fill_places(graph: Graph) -> None:
         graph.erase_node(node)
 
 
+def reshapes(graph: Graph) -> list[Node]:
+    """Return the reshapes of a graph, in its order."""
+    return [node for node in graph.nodes if node.target in RESHAPES]
+
+
+def kept_axes(before: Node, after: Node) -> int:
+    """Return how many axes in front have the same sizes in the shapes of two nodes."""
+    pairs = zip(before.meta["val"].shape, after.meta["val"].shape, strict=False)
+    return [*(identical_size(a, b) for a, b in pairs), False].index(False)
+
+
 def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
     """Leave out views that show a tensor as it is, so that no pass ends at them.
 

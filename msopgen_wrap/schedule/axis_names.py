@@ -25,11 +25,21 @@ class AxisNames(dict[tuple[str, int], int]):
     Attributes:
         left_out: (input, axes in the sample) of products of sizes that have more factors at a
             higher rank -> the axes, for every rank, that are not among the factors.
+        tails: the numbers of the reshapes of a graph that change the same last axes at every rank.
     """
 
-    def __init__(self, names: Mapping[tuple[str, int], int] | None = None) -> None:
+    def __init__(
+        self,
+        names: Mapping[tuple[str, int], int] | None = None,
+        tails: frozenset[int] = frozenset(),
+    ) -> None:
         super().__init__(names or {})
         self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
+        self.tails = tails
+
+    def unnamed(self) -> AxisNames:
+        """Return what holds for the graph of another rank, whose axes have no other names."""
+        return AxisNames(tails=self.tails)
 
 
 def named(pairs: Iterable[tuple[ScalarExpr, ScalarExpr]]) -> AxisNames:

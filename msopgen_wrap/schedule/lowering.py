@@ -8,7 +8,8 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
-from msopgen_wrap.graph.sizes import identical_size, reduced_count, size_of
+from msopgen_wrap.graph.sizes import reduced_count, size_of
+from msopgen_wrap.graph.views import kept_axes, reshapes
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.calls import (
     EXPANDS,
@@ -256,7 +257,7 @@ class Lowerer(WordReader):
             if value.counted is not None and not value.steps and self._shape_of(sizes):
                 counted = replace(value.counted, shape=self._shape_of(sizes))
                 return replace(value, rank=len(sizes), counted=counted)
-            step = self._step_to(source, node, sizes)
+            step = self._step_to(source, node, sizes, node)
             front = self._leading_ones(step)
             step = replace(step, shape=step.shape[front:])
             return replace(value, rank=len(sizes), steps=(*value.steps, step), leading=front)
@@ -278,19 +279,20 @@ class Lowerer(WordReader):
             return ""
         return names.pop()
 
-    def _step_to(self, before: Node, after: Node, sizes: list[ScalarExpr]) -> Step:
+    def _step_to(self, before: Node, after: Node, sizes: list[ScalarExpr], node: Node) -> Step:
         """Return the step between the shapes on both sides of a reshape.
 
         Where all ranks are fixed every size is said: of an empty tensor none follows from the rest.
-        Else axes in front that stay as they are go unsaid: there are more of them at a higher rank.
+        Else axes in front that stay as they are go unsaid where a higher rank has more of them.
 
         Args:
             before, after: nodes that have these shapes.
             sizes: those after the step.
+            node: the reshape.
         """
         if not self._has_fixed_ranks():
-            rank, kept = len(before.meta["val"].shape), _kept_axes(before, after)
-            if not 0 < kept < min(rank, len(sizes)):
+            rank, kept = len(before.meta["val"].shape), kept_axes(before, after)
+            if not 0 < kept < min(rank, len(sizes)) or not self._changes_tail(node):
                 return reshape_step(sizes)
             return replace(reshape_step(sizes[kept:]), axis=kept - rank)
         known = [
@@ -299,6 +301,10 @@ class Lowerer(WordReader):
         ]
         every = tuple(size for size in known if size is not None)
         return Step("reshape", shape=every) if len(every) == len(known) else reshape_step(sizes)
+
+    def _changes_tail(self, node: Node) -> bool:
+        """Whether a reshape changes the same last axes at every rank."""
+        return reshapes(self.traced.graph).index(node) in self.axis_names.tails
 
     def _leading_ones(self, step: Step) -> int:
         """Return how many axes of size 1 a reshape makes in front, which broadcasting adds as well.
@@ -325,7 +331,7 @@ class Lowerer(WordReader):
             self.stored_shapes[name] = StoredShape(value.sizes, own)
             return value.value
         assert isinstance(result, Node)
-        step = self._step_to(result, value.value, list(value.sizes))
+        step = self._step_to(result, value.value, list(value.sizes), value.node)
         self.output_views[name] = View(name, len(value.sizes), (step,))
         return value.value
 
@@ -339,12 +345,6 @@ class Lowerer(WordReader):
         if isinstance(value, Node):
             return self.values[value]
         return value
-
-
-def _kept_axes(before: Node, after: Node) -> int:
-    """Return how many axes in front have the same sizes in the shapes of two nodes."""
-    pairs = zip(before.meta["val"].shape, after.meta["val"].shape, strict=False)
-    return [*(identical_size(a, b) for a, b in pairs), False].index(False)
 
 
 def reshape_step(sizes: Sequence[ScalarExpr]) -> Step:

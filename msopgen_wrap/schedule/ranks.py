@@ -22,6 +22,7 @@ from msopgen_wrap.graph.proof import base_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr, evaluate
 from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.views import kept_axes, reshapes
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
 from msopgen_wrap.schedule.views import Span, Step, View
@@ -185,7 +186,7 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
     axes = any(map(_has_axes, traced.graph.nodes))
     if not open_ranks or not (asks or axes):
         return []
-    reshaped = any(_is_reshape(node) for node in traced.graph.nodes)
+    reshaped = bool(reshapes(traced.graph))
     rank = open_rank(spec, traced)
     found: list[TracedGraph] = []
     for other in (rank + 1, rank - 1, *(range(MAX_RANK + 1) if asks else ())):
@@ -221,12 +222,6 @@ def _has_axes(node: Any) -> bool:
     )
 
 
-def _is_reshape(node: Any) -> bool:
-    from msopgen_wrap.schedule.calls import RESHAPES, target_name
-
-    return node.op == "call_function" and target_name(node) in RESHAPES
-
-
 def _asks_rank(spec: OpSpec) -> bool:
     """Whether compute takes the rank of a tensor as a number."""
     assert spec.compute is not None
@@ -251,20 +246,37 @@ def open_rank(spec: OpSpec, traced: TracedGraph) -> int:
 
 def axis_names(traced: TracedGraph, others: list[TracedGraph], lower: Lower) -> AxisNames:
     """Return what the axes of the sample are for every rank, as far as another rank shows it."""
-    first = _scalars(lower(traced, AxisNames()))
+    plain = AxisNames(tails=_tails(traced, others[0])) if others else AxisNames()
+    first = _scalars(lower(traced, plain))
     if not others or not any(products(e) for group in first for e in group):
-        return AxisNames()
+        return plain
     try:
-        second = _scalars(lower(others[0], AxisNames()))
+        second = _scalars(lower(others[0], plain))
     except OpgenError:
-        return AxisNames()
+        return plain
     pairs = [
         pair
         for one, other in zip(first, second, strict=True)
         if len(one) == len(other)
         for pair in zip(one, other, strict=True)
     ]
-    return named(pairs)
+    names = named(pairs)
+    names.tails = plain.tails
+    return names
+
+
+def _tails(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
+    """Return the numbers of the reshapes that change as many last axes at another rank."""
+    ours, theirs = reshapes(traced.graph), reshapes(other.graph)
+    if len(ours) != len(theirs):
+        return frozenset()
+    pairs = zip(map(_changed_axes, ours), map(_changed_axes, theirs), strict=True)
+    return frozenset(i for i, (one, two) in enumerate(pairs) if one == two)
+
+
+def _changed_axes(node: Any) -> int:
+    source = node.args[0]
+    return len(source.meta["val"].shape) - kept_axes(source, node)
 
 
 def prove_ranks(
@@ -284,7 +296,7 @@ def prove_ranks(
         assert first is not None
         attrs = base_attrs(spec, other)
         try:
-            same = _same(first, lower(other, AxisNames()), other.shapes, attrs)
+            same = _same(first, lower(other, names.unnamed()), other.shapes, attrs)
         except (OpgenError, LookupError, ArithmeticError):
             same = False
         if not same:

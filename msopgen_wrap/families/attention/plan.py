@@ -164,7 +164,7 @@ def _read(spec: OpSpec, traced: TracedGraph, names: dict[View, str]) -> Attentio
     prove_ranks(spec, traced, others, lower, ends)
     own = read(traced, ends, {})
     for other in others:
-        there = read(other, AxisNames(), {})
+        there = read(other, ends.unnamed(), {})
         if _form(there) != _form(own):
             raise OpgenError(_other(spec, "at other ranks of its inputs"))
     return read(traced, ends, names)

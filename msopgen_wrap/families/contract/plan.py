@@ -92,7 +92,7 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: dict[View, str]) -> Produ
     own = read(traced, ends, names)
     prove_ranks(spec, traced, others, lower, ends)
     for other in others:
-        there = read(other, AxisNames(), {})
+        there = read(other, ends.unnamed(), {})
         if _form(there) != _form(read(traced, ends, {})):
             raise OpgenError(
                 Diagnostic(
