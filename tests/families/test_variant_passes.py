@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.planner import plan_op
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.render.call_reading import operand_condition
@@ -92,10 +91,8 @@ def test_an_optional_mask_costs_no_pass() -> None:
 
 
 def test_elements_taken_of_a_longer_tensor_have_axes_of_their_own() -> None:
-    assert plan_op(gradient(STACKED.replace("RANK", "2"))).parts
-    with pytest.raises(OpgenError) as caught:
-        plan_op(gradient(STACKED.replace("RANK", "[1, 8]")))
-    assert {d.code for d in caught.value.diagnostics} == {"OPG204"}
+    for rank in ("2", "[1, 8]"):
+        assert plan_op(gradient(STACKED.replace("RANK", rank))).parts
 
 
 @pytest.mark.parametrize(
