@@ -287,6 +287,27 @@ def _smooth_l1_loss_backward(grad: Any, x: Any, target: Any, reduction: int, bet
     return torch.clamp((x - target) / beta, -1, 1) * share
 
 
+# Of three slopes PyTorch's own give NaN one that its kernels do not; as these, they are chosen by
+# comparisons that NaN fails.
+
+
+def _elu_backward(
+    grad: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, x: Any
+) -> Any:
+    below = alpha * scale
+    curve = x + below if is_result else below * torch.exp(x * input_scale)
+    return torch.where(x > 0, grad * scale, grad * (input_scale * curve))
+
+
+def _hardswish_backward(grad: Any, x: Any) -> Any:
+    middle = torch.where(x >= 3, grad, grad * (x / 3 + 0.5))
+    return torch.where(x <= -3, 0.0, middle)
+
+
+def _hardtanh_backward(grad: Any, x: Any, low: Any, high: Any) -> Any:
+    return torch.where((x > low) & (x < high), grad, 0.0)
+
+
 # Of x sigmoid(x (a + b x^2)), PyTorch's tanh form.
 _TANH_SCALE = 2 * math.sqrt(2 / math.pi)
 _TANH_CUBIC = 0.044715 * _TANH_SCALE
@@ -369,5 +390,8 @@ def reduction_decompositions() -> dict[Any, Callable[..., Any]]:
         _aten.narrow_copy.default: _narrow_copy,
         _aten.hardshrink_backward.default: _shrink_backward,
         _aten.softshrink_backward.default: _shrink_backward,
+        _aten.elu_backward.default: _elu_backward,
+        _aten.hardswish_backward.default: _hardswish_backward,
+        _aten.hardtanh_backward.default: _hardtanh_backward,
         _aten.smooth_l1_loss_backward.default: _smooth_l1_loss_backward,
     }

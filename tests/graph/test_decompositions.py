@@ -42,6 +42,24 @@ def test_what_is_padded_keeps_its_dtype(dtype: torch.dtype, value: float) -> Non
         torch.testing.assert_close(result, expected, rtol=0, atol=0)
 
 
+SLOPES = {
+    "elu": lambda grad, x: (grad, 1.3, 1.1, 0.7, False, x),
+    "elu of the result": lambda grad, x: (grad, 1.3, 1.1, 0.7, True, x),
+    "hardswish": lambda grad, x: (grad, x),
+    "hardtanh": lambda grad, x: (grad, x, -0.5, 0.7),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_at_nan_are_those_of_the_vectorised_kernels(name: str) -> None:
+    """The last few elements of a tensor, which PyTorch takes one by one, have others."""
+    some = [torch.nan, -4.0, -3.0, -0.5, -0.2, 0.0, 0.7, 1.5, 3.0, 4.0, torch.inf, -torch.inf]
+    x = torch.tensor(some * 16, dtype=torch.float64)
+    given = SLOPES[name](torch.linspace(-1, 2, len(x), dtype=torch.float64), x)
+    call = getattr(torch.ops.aten, f"{name.split()[0]}_backward").default
+    torch.testing.assert_close(decompositions()[call](*given), call(*given), equal_nan=True)
+
+
 def test_bools_are_padded_with_an_attr() -> None:
     shapes = {"z": ShapeList((DimOf("x", 0), DimBinary("+", DimOf("x", 1), DimConst(3))))}
     attrs = (Attr("a", "float", 1.5),)

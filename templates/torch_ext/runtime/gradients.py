@@ -247,9 +247,7 @@ def _pull(
     """
 
     def cotangents(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        return tuple(
-            given[i].to(output.dtype) for i, output in zip(chosen, outputs, strict=True)
-        )
+        return tuple(given[i].to(output.dtype) for i, output in zip(chosen, outputs, strict=True))
 
     if torch._C._functorch.peek_interpreter_stack() is not None:  # inside torch.func
         outputs, pull = torch.func.vjp(run, *leaves)
