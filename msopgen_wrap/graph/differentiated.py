@@ -119,7 +119,8 @@ def _product(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     kwargs: dict[str, Any] = {} if dim is None else {"keepdim": True}
     others = kept.prod(*every, **kwargs)
     zeros = zero.to(x.dtype).sum(*every, **kwargs)
-    alone = torch.where(zero & (zeros == 1), others, 0.0)
+    # where the zero meets NaN or an infinity, the product of the others is NaN
+    alone = torch.where(zero & (zeros == 1), others, others * 0.0)
     slope = torch.where(zeros == 0, others / kept, alone).detach()
     change = (x - x.detach()) * slope
     if dim is None:
