@@ -121,12 +121,6 @@ def same_size(first: Any, second: Any) -> bool:
     return not computed or one == other
 
 
-def identical_size(first: Any, second: Any) -> bool:
-    """Whether two sizes are the same number or expression, whatever the sample's sizes are."""
-    one, other = (getattr(getattr(s, "node", s), "expr", s) for s in (first, second))
-    return bool(one == other)
-
-
 def same_shape(first: Any, second: Any) -> bool:
     """Whether two nodes of a graph give tensors of the same shape in every call."""
     one, other = first.meta["val"].shape, second.meta["val"].shape

@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import sympy
-
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import AttrRef
@@ -82,38 +80,6 @@ def count_places(traced: Any, name: str, other: Any, value: int) -> Places | Non
 
 # The call whose argument an attr may be as a whole: the order of the axes.
 _ORDERS = "aten.permute.default"
-
-
-Demands = list[tuple[Any, str]]
-
-
-def count_symbol(name: str) -> sympy.Symbol:
-    """Return what stands for a count in the demands of a graph (``TracedGraph.demands``)."""
-    return sympy.Symbol(f"attr_{name}", integer=True, positive=True)
-
-
-def with_count(first: Demands, known: int, second: Demands, value: int, name: str) -> Demands:
-    """Return the demands of a graph with a count in place of its value.
-
-    Args:
-        first, second: the demands of graphs that were traced with two values of attr ``name``.
-        known, value: these values.
-    """
-
-    def joined(a: Any, b: Any) -> Any:
-        if a == b:
-            return a
-        if a.is_Integer and b.is_Integer:
-            return count_symbol(name) if (int(a), int(b)) == (known, value) else None
-        if a.func != b.func or len(a.args) != len(b.args):
-            return None
-        parts = [joined(x, y) for x, y in zip(a.args, b.args, strict=True)]
-        return None if None in parts or not parts else a.func(*parts)
-
-    if len(first) != len(second):
-        return [(sympy.true, text) for _, text in first if text]
-    pairs = [(joined(a, b), text) for (a, text), (b, _) in zip(first, second, strict=True)]
-    return [(sympy.true if d is None else d, text) for d, text in pairs if text or d is not None]
 
 
 def order_places(traced: Any, name: str, other: Any, value: list[int]) -> Places | None:

@@ -33,6 +33,7 @@ from typing import Any, NoReturn
 
 import sympy
 
+from msopgen_wrap.graph.demands import Demands, divides
 from msopgen_wrap.graph.random_numbers import TracedRandomNumbers
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.torch_import import torch
@@ -76,14 +77,6 @@ def hint_of(position: int, sample: float | int) -> float | int:
     return sample + 0.00371094301 * (1 + 0.0137 * position) * max(1.0, abs(sample))
 
 
-def _divides(expr: sympy.Basic) -> bool:
-    """Whether a relation says that a number divides a size."""
-    if not isinstance(expr, sympy.Eq) or expr.rhs != 0:
-        return False
-    left = expr.lhs
-    return type(left).__name__ in ("Mod", "PythonMod") and left.args[1].is_Integer
-
-
 class SymbolEnv(ShapeEnv):
     """The symbols of one trace, and what was asked about them.
 
@@ -103,7 +96,7 @@ class SymbolEnv(ShapeEnv):
         self.stand_ins: dict[float, torch.SymFloat] = {}
         self.structural: set[str] = set()
         self.numbers: dict[str, set[float]] = {}
-        self.asserted: list[tuple[sympy.Basic, str]] = []
+        self.asserted: Demands = []
         self.refused: Exception | None = None
         self.tracer: Any = None
         self._stand_in_of: dict[sympy.Basic, float] = {}
@@ -271,14 +264,14 @@ class SymbolEnv(ShapeEnv):
         if known is not None or not self._asks_attr(expr):
             compute_limits.require(bool(condition), text)
 
-    def demands(self) -> list[tuple[sympy.Basic, str]]:
-        """Return what a call must fulfil: what ``compute`` asserts, then what PyTorch has asked.
+    def demands(self) -> Demands:
+        """Return what a call must fulfil: what PyTorch has asked, and what ``compute`` asserts.
 
         Of PyTorch's questions these are the ones that only a size which is cut into equal pieces
         answers with yes (`unflatten`, `F.glu`, a reshape): other sizes raise an exception there.
         """
-        asked = [(guard.expr, "") for guard in self.guards if _divides(guard.expr)]
-        return list({expr: (expr, text) for expr, text in asked + self.asserted}.values())
+        asked = {guard.expr: "" for guard in self.guards if divides(guard.expr)}
+        return list((asked | dict(self.asserted)).items())
 
     # ---- what compute calls --------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from msopgen_wrap.graph.axes_of_one import name_axes_of_one
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
+from msopgen_wrap.graph.demands import Demands, with_count
 from msopgen_wrap.graph.detours import drop_passing_axes
 from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.fake_results import QuickFakeMode
@@ -46,7 +47,6 @@ from msopgen_wrap.graph.structural import (
     other_order,
     restore_counts,
     shaping_attrs,
-    with_count,
 )
 from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv
 from msopgen_wrap.graph.trace_inputs import (
@@ -88,8 +88,7 @@ class TracedGraph:
         numbers: attr -> constants that the code compared it with.
         orders: attrs that are the order of a tensor's axes, with the sample value used.
         chosen: the dtype attrs that choose outputs, with their values in the traced combination.
-        demands: what sizes and attrs of a call must fulfil, as relations of symbols, each with the
-            text of the assertion in ``compute``, "" where PyTorch asks for it.
+        demands: what sizes and attrs of a call must fulfil, as relations of symbols.
     """
 
     module: GraphModule
@@ -104,7 +103,7 @@ class TracedGraph:
     numbers: dict[str, set[float]] = field(default_factory=dict)
     orders: dict[str, list[int]] = field(default_factory=dict)
     chosen: dict[str, str] = field(default_factory=dict)
-    demands: list[tuple[Any, str]] = field(default_factory=list)
+    demands: Demands = field(default_factory=list)
 
 
 def trace(

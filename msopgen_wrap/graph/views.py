@@ -12,7 +12,6 @@ import operator
 from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
-from msopgen_wrap.graph.sizes import identical_size
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -91,7 +90,7 @@ def reshapes(graph: Graph) -> list[Node]:
 def kept_axes(before: Node, after: Node) -> int:
     """Return how many axes in front have the same sizes in the shapes of two nodes."""
     pairs = zip(before.meta["val"].shape, after.meta["val"].shape, strict=False)
-    return [*(identical_size(a, b) for a, b in pairs), False].index(False)
+    return [*(_equal(a, b) for a, b in pairs), False].index(False)
 
 
 def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
@@ -121,7 +120,7 @@ def _reshaped_back(node: Node) -> Node | None:
     if not isinstance(source, Node):
         return None
     before, after = source.meta["val"].shape, node.meta["val"].shape
-    same = len(before) == len(after) and all(map(identical_size, before, after))
+    same = len(before) == len(after) and all(map(_equal, before, after))
     return source if same else None
 
 

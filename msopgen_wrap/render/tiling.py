@@ -212,13 +212,13 @@ def shared_values(
     bounds += [side for demand in demands for side in (demand.left, demand.right)]
     expressions = [*numbers, *bounds]
     whole_bounds, whole_fields = any(map(has_checks, bounds)), any(map(has_checks, numbers))
-    shapes, shapes_read = _shape_lines(spec, plan, expressions, all_views=all_views)
-    if whole_bounds:
-        shapes.append([_WHOLE_CHECK])
+    read, viewed = _shape_lines(spec, plan, expressions, all_views=all_views)
     demand_checks = [_demand_check(plan, demand, asked) for demand, asked in demands.items()]
-    if demands:
-        # Before views are made of shapes that compute does not accept.
-        shapes.insert(len(shapes) if whole_bounds else shapes_read, demand_checks)
+    checks = [demand_checks] if demands else []
+    if whole_bounds:
+        shapes = [*read, *viewed, [_WHOLE_CHECK], *checks]
+    else:  # before views are made of shapes that compute does not accept
+        shapes = [*read, *checks, *viewed]
     param_names, getters = dtype_getters(spec, plan)
     places = {getter: f"dtypes[{i}]" for i, getter in enumerate(getters)}
 
@@ -283,12 +283,8 @@ def _attrs_read(plan: OpPlan[Any], expressions: Iterable[ScalarExpr]) -> set[str
 
 def _shape_lines(
     spec: OpSpec, plan: OpPlan[Any], expressions: list[ScalarExpr], *, all_views: bool
-) -> tuple[list[list[str]], int]:
-    """Return the statements that read the shapes of inputs and define views of them.
-
-    Returns:
-        the statements for each input and view, and how many of them read an input's shape.
-    """
+) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the statements that read the shapes of inputs, and those that define views of them."""
     operands = plan.operands()
     tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
     for expr in expressions:
@@ -296,14 +292,14 @@ def _shape_lines(
     tensors += [s.tensor for _, s in plan.spans() if s.tensor and s.tensor not in tensors]
     # The check of the iteration space covers the inputs that it has all dimensions of.
     whole = {v.tensor for v in operands.values() if not v.steps}
-    lines = [input_shape_lines(spec, t) + ([] if t in whole else [size_check(t)]) for t in tensors]
-    lines += [
+    read = [input_shape_lines(spec, t) + ([] if t in whole else [size_check(t)]) for t in tensors]
+    viewed = [
         guarded(operand_condition(plan, name, view), view_lines(name, view))
         for name, view in operands.items()
         if view.steps or all_views
     ]
-    lines += [index_lines(plan, name, view) for name, view in plan.indices().items()]
-    return lines, len(tensors)
+    viewed += [index_lines(plan, name, view) for name, view in plan.indices().items()]
+    return read, viewed
 
 
 def _operand_row(
@@ -333,7 +329,7 @@ def _demand_check(plan: OpPlan[Any], demand: Demand, asked: list[int]) -> str:
     """
     others = [i for i in plan.served if i not in asked]
     condition = "".join(f"variant == {i} || " for i in others)
-    tensors = sorted(tensors_of(demand.left) | tensors_of(demand.right))
+    tensors = demand.tensors
     if not demand.asserted:  # PyTorch cuts a tensor without elements into pieces of any size
         condition += "".join(f"opgen::Numel({t}Shape) == 0 || " for t in tensors)
     text = "".join(f", {t} has shape %s" for t in tensors)

@@ -14,13 +14,19 @@ from typing import Any
 import sympy
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.scalars import Binary, ScalarExpr, describe
+from msopgen_wrap.graph.demands import count_symbol
+from msopgen_wrap.graph.scalars import Binary, ScalarExpr, describe, tensors_of
 from msopgen_wrap.graph.sizes import number_of, size_symbols
-from msopgen_wrap.graph.structural import count_symbol
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
-from msopgen_wrap.schedule.ranks import open_inputs, open_rank
+from msopgen_wrap.schedule.ranks import (
+    compute_nodes,
+    open_inputs,
+    open_rank,
+    takes_rank,
+    trace_at,
+)
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 
 # Relations of sympy, as C++ and Python write them.
@@ -62,6 +68,11 @@ class Demand:
         said = text or f"{sides[0]} {operator} {sides[1]}"
         return cls(left, operator, right, said, bool(text))
 
+    @property
+    def tensors(self) -> list[str]:
+        """The inputs whose sizes it compares."""
+        return sorted(tensors_of(self.left) | tensors_of(self.right))
+
 
 def demands_of(spec: OpSpec, variant: Variant) -> list[Demand]:
     """Return what a call of a variant must fulfil.
@@ -69,9 +80,8 @@ def demands_of(spec: OpSpec, variant: Variant) -> list[Demand]:
     Raises:
         OpgenError: OPG205 where ``compute`` asserts what the tiling function cannot check.
     """
-    assert spec.compute is not None
     traced = trace(spec, variant)
-    asserts = any(isinstance(n, ast.Assert) for n in ast.walk(ast.parse(spec.compute.text.strip())))
+    asserts = any(isinstance(node, ast.Assert) for node in compute_nodes(spec))
     if not traced.demands and not asserts:
         return []
     names = None
@@ -144,14 +154,11 @@ def _pairs(first: TracedGraph, second: TracedGraph) -> Iterator[tuple[ScalarExpr
 def _at_other_rank(spec: OpSpec, traced: TracedGraph) -> TracedGraph | None:
     """Return the graph at another rank, which tells where axes are counted from."""
     free = open_inputs(spec, traced)
-    if not free:
-        return None
     rank = open_rank(spec, traced)
     for other in (rank + 1, rank - 1):
-        if other > 0 and all(p.min_rank <= other <= p.max_rank for p in free):
+        if other > 0 and takes_rank(free, other):
             try:
-                orders = {name: list(range(other))[::-1] for name in traced.orders}
-                return trace(spec, traced.variant, 0, orders, rank=other)
+                return trace_at(spec, traced, other)
             except OpgenError:  # compute takes no such rank
                 continue
     return None

@@ -191,19 +191,29 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
     found: list[TracedGraph] = []
     for other in (rank + 1, rank - 1, *(range(MAX_RANK + 1) if asks else ())):
         known = {rank, *(open_rank(spec, t) for t in found)}
-        if other in known or not all(p.min_rank <= other <= p.max_rank for p in open_ranks):
+        if other in known or not takes_rank(open_ranks, other):
             continue
         if other == 0 and axes:
             continue  # there are none to compare
         if other < rank and found and reshaped:
             continue  # a reshape of fewer axes lacks sizes of 1 and means the same
         try:
-            orders = {name: list(range(other))[::-1] for name in traced.orders}
-            found.append(trace(spec, traced.variant, 0, orders, rank=other))
+            found.append(trace_at(spec, traced, other))
         except OpgenError as error:
             if not any(d.code == "OPG201" for d in error.diagnostics):
                 raise OpgenError(_rank_matters(spec, rank, other)) from error
     return found
+
+
+def takes_rank(params: list[TensorParam], rank: int) -> bool:
+    """Whether all of some inputs may have a rank."""
+    return all(p.min_rank <= rank <= p.max_rank for p in params)
+
+
+def trace_at(spec: OpSpec, traced: TracedGraph, rank: int) -> TracedGraph:
+    """Return the variant of a graph as ``trace`` gives it with another rank of the open inputs."""
+    orders = {name: list(range(rank))[::-1] for name in traced.orders}
+    return trace(spec, traced.variant, 0, orders, rank=rank)
 
 
 def _has_axes(node: Any) -> bool:
@@ -222,10 +232,15 @@ def _has_axes(node: Any) -> bool:
     )
 
 
+def compute_nodes(spec: OpSpec) -> list[ast.AST]:
+    """Return the nodes of the syntax tree of ``compute``."""
+    assert spec.compute is not None
+    return list(ast.walk(ast.parse(spec.compute.text.strip())))
+
+
 def _asks_rank(spec: OpSpec) -> bool:
     """Whether compute takes the rank of a tensor as a number."""
-    assert spec.compute is not None
-    nodes = list(ast.walk(ast.parse(spec.compute.text.strip())))
+    nodes = compute_nodes(spec)
     names = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
     calls = {n.id for n in nodes if isinstance(n, ast.Name)}
     return bool(names & {"dim", "ndim", "ndimension"}) or "len" in calls
@@ -241,6 +256,7 @@ def open_inputs(spec: OpSpec, traced: TracedGraph) -> list[TensorParam]:
 
 
 def open_rank(spec: OpSpec, traced: TracedGraph) -> int:
+    """Return the rank that the inputs of any rank have in a graph."""
     return max(len(traced.shapes[p.name]) for p in open_inputs(spec, traced))
 
 

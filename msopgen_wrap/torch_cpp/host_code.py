@@ -15,7 +15,6 @@ from msopgen_wrap.graph.scalars import (
     ScalarExpr,
     Unary,
     is_integer,
-    tensors_of,
 )
 from msopgen_wrap.graph.sizes import attr_symbols, size_of, size_symbols
 from msopgen_wrap.graph.tracing import TracedGraph
@@ -146,8 +145,7 @@ class HostCode:
             demand = Demand.of(relation, *sides, text)
             condition = f"{self._text(demand.left)} {demand.operator} {self._text(demand.right)}"
             if not demand.asserted:
-                tensors = sorted(tensors_of(demand.left) | tensors_of(demand.right))
-                empty = [f"{self.names[t]}.numel() == 0" for t in tensors]
+                empty = [f"{self.names[t]}.numel() == 0" for t in demand.tensors]
                 condition = " || ".join([*empty, condition])
             message = cpp_string(f"{self.spec.op} needs {demand.text}")
             checks.append(f"TORCH_CHECK({condition}, {message});")
