@@ -97,8 +97,8 @@ def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
     """Leave out views that show a tensor as it is, so that no pass ends at them.
 
     They are slices of all elements, such as those of ``x[:, None]``, axes in the order that they
-    have, such as those of two transposes, tensors placed in as many elements as they have, and two
-    reshapes back to the shape before them.
+    have, such as those of two transposes, tensors placed in or expanded to as many elements as they
+    have, and two reshapes back to the shape before them.
 
     Args:
         keep_orders: leave permuted axes and reshapes as they are.
@@ -119,9 +119,7 @@ def _reshaped_back(node: Node) -> Node | None:
     source: Any = first.args[0] if isinstance(first, Node) and first.target in RESHAPES else None
     if not isinstance(source, Node):
         return None
-    before, after = source.meta["val"].shape, node.meta["val"].shape
-    same = len(before) == len(after) and all(map(_equal, before, after))
-    return source if same else None
+    return source if _same_sizes(source, node) else None
 
 
 def _is_idle(node: Node) -> bool:
@@ -133,7 +131,15 @@ def _is_idle(node: Node) -> bool:
     if node.target is _place:
         before, length, size = node.args[2:5]
         return bool(before == 0 and length == size)
+    if node.target is _aten.expand.default:
+        return _same_sizes(node.args[0], node)
     return False
+
+
+def _same_sizes(first: Any, second: Any) -> bool:
+    """Whether two nodes have the same sizes in every call, not in the sample alone."""
+    one, other = first.meta["val"].shape, second.meta["val"].shape
+    return len(one) == len(other) and all(map(_equal, one, other))
 
 
 def move_views_to_inputs(graph: Graph) -> None:

@@ -31,7 +31,7 @@ from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.spec.shapes import float32
 from msopgen_wrap.torch_import import torch
 
-tree_map = torch.utils._pytree.tree_map
+tree_leaves, tree_map = torch.utils._pytree.tree_leaves, torch.utils._pytree.tree_map
 
 # exp overflows float32 above 88; half still adds and squares a row of these.
 WIDE = 120.0
@@ -97,7 +97,7 @@ class KeepDouble(Provenance):
         if exact is not None:
             self.note(func, args, exact)
             return exact
-        if kwargs.get("dtype") in _FLOATS:
+        if kwargs.get("dtype") in _FLOATS or _makes_floats(func, args, kwargs):
             kwargs["dtype"] = torch.float64
         if func is torch.ops.aten.sort.default:
             func = torch.ops.aten.sort.stable
@@ -253,6 +253,16 @@ def _as_float32(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map(_as_float32, value))
     return float32(value) if isinstance(value, float) else value
+
+
+def _makes_floats(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether a call makes a tensor of no other one, in the dtype that PyTorch has by default."""
+    asks = any(a.name == "dtype" for a in func._schema.arguments)
+    given = tree_leaves((args, kwargs))
+    if not asks or kwargs.get("dtype") is not None or any(map(torch.is_tensor, given)):
+        return False
+    with torch.utils._python_dispatch._disable_current_modes():
+        return bool(func(*args, **{**kwargs, "device": "meta"}).is_floating_point())
 
 
 def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Reference:

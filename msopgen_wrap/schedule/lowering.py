@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, size_of
 from msopgen_wrap.graph.views import kept_axes, reshapes
@@ -116,6 +116,11 @@ class Lowerer(WordReader):
         result = self._output_value(param.name, self.traced.outputs[param.name])
         self._note = f"store {param.name}"
         held = self.values.get(result) if isinstance(result, Node) else result
+        if isinstance(held, Words) and param.dtypes[self.combo] == "int32":
+            node = result if isinstance(result, Node) else None
+            raise WideTemporaryError(
+                param.name, self.unsupported_dtype("int64", param.name, node).diagnostics
+            )
         if by_words or isinstance(held, Words):
             words = self.words(result)
             low, high = map(self.word_tile, (words.low, words.high))
@@ -218,11 +223,12 @@ class Lowerer(WordReader):
             # the shape of a temporary follows from the spans, behind copies too
             moved = [
                 u
-                for u in (_users(node) if derived else node.users)
+                for u in _behind_placements(_users(node) if derived else list(node.users))
                 if target_name(u) in VIEW_OPS | RESHAPES
+                and target_name(u) not in EXPANDS
                 and not isinstance(self.values.get(u), Reshaped)
             ]
-            if span in missing and any(target_name(u) not in EXPANDS for u in moved):
+            if span in missing and moved:
                 raise OpgenError(self.unsupported(moved[0], "an expanded tensor"))
 
     # ---- views ---------------------------------------------------------------------------------
@@ -347,6 +353,18 @@ class Lowerer(WordReader):
         return value
 
 
+class WideTemporaryError(OpgenError):
+    """A temporary for integers of 32 bits gets some that are computed in 64.
+
+    Attributes:
+        name: of the temporary.
+    """
+
+    def __init__(self, name: str, diagnostics: list[Diagnostic]) -> None:
+        super().__init__(diagnostics)
+        self.name = name
+
+
 def reshape_step(sizes: Sequence[ScalarExpr]) -> Step:
     """Return the step to a shape; one size follows from the others, whatever the rank is.
 
@@ -385,6 +403,15 @@ def _users(node: Node) -> list[Node]:
     found = []
     for user in node.users:
         found += _users(user) if target_name(user) in IDENTITY else [user]
+    return found
+
+
+def _behind_placements(users: list[Node]) -> list[Node]:
+    """Add what reads the tensors that an expanded one is placed in: it moves the repeats, too."""
+    found = list(users)
+    for user in found:  # grows
+        if target_name(user) == PLACE:
+            found += [u for u in user.users if u not in found]
     return found
 
 

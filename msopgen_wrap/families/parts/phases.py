@@ -44,7 +44,7 @@ from msopgen_wrap.schedule.calls import (
     reduction_kind,
     target_name,
 )
-from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.schedule.lowering import Lowerer, WideTemporaryError
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
 from msopgen_wrap.schedule.program import sources
 from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
@@ -99,7 +99,7 @@ class Phases:
         plan_one: PlanOne,
         taken: Iterable[str] = (),
     ) -> None:
-        self.spec, self.plan_one = spec, plan_one
+        self.spec, self.plan_one = spec, _with_wide_temporaries(plan_one)
         served = spec.served or tuple(range(len(variants)))
         self.variant = variants[served[0]]
         self.others = {index: variants[index] for index in served[1:]}
@@ -117,8 +117,11 @@ class Phases:
         whole = self.spec.whole or self.spec
         return replace(self.spec, inputs=inputs, outputs=tuple(outputs), whole=whole)
 
-    def make(self, outputs: Sequence[TensorParam]) -> None:
+    def make(self, outputs: Sequence[TensorParam]) -> tuple[TensorParam, ...]:
         """Plan the passes that make some outputs, or values of the graph.
+
+        Returns:
+            the outputs, temporaries with the dtypes that the passes found them to need.
 
         Raises:
             OpgenError: no passes make them; the refusal of the last one.
@@ -126,8 +129,9 @@ class Phases:
         while True:
             part = self.part(outputs)
             try:
-                self._append(self.plan_one(part))
-                return
+                plan = self.plan_one(part)
+                self._append(plan)
+                return plan.spec.outputs
             except OpgenError as error:
                 if not curable(error) or not self._cut(part):
                     raise
@@ -304,7 +308,7 @@ class Phases:
         self.taken |= names  # the passes on the way may write temporaries, too
         self.pending.append(value.meta["site"])
         try:
-            self.make(temporary)
+            written = self.make(temporary)
         except OpgenError as error:
             self.taken -= names
             if not curable(error):
@@ -312,7 +316,7 @@ class Phases:
             return False
         finally:
             self.pending.pop()
-        self.temporaries += temporary
+        self.temporaries += written
         return True
 
     def _widest(self, traced: TracedGraph) -> bool:
@@ -410,6 +414,24 @@ class Phases:
             index: {site: _elements(node) for node, site in sites(graph).items()}
             for index, graph in graphs.items()
         }
+
+
+def _with_wide_temporaries(plan_one: PlanOne) -> PlanOne:
+    """Return a planner that gives temporaries 64 bits where their elements turn out to need them."""
+
+    def plan(part: OpSpec) -> OpPlan[Any]:
+        try:
+            return plan_one(part)
+        except WideTemporaryError as error:
+            wide = tuple(
+                replace(p, dtypes=("int64",) * len(p.dtypes), doc=p.doc.replace("int32", "int64"))
+                if p.name == error.name
+                else p
+                for p in part.outputs
+            )
+            return plan(replace(part, outputs=wide))
+
+    return plan
 
 
 def _elements(node: Node) -> int | None:
