@@ -1,8 +1,8 @@
 """Check ``compute`` on its syntax tree before anything runs.
 
 A spec is data: its code may name functional torch operators, tensor methods, arithmetic, literals,
-``if`` on attrs, loops of a known number of steps, one kind of comprehension and functions that
-``opgen.loop`` calls, and nothing else.
+``if`` on attrs, loops of a known number of steps, ``append`` to lists of its own, one kind of
+comprehension and functions that ``opgen.loop`` calls, and nothing else.
 What is not listed is refused, so import, dunder names, attribute escapes, ``eval``, files and
 processes cannot be reached, and literals, powers and repeats are bounded, so that evaluation cannot
 be made to run for ever.
@@ -31,6 +31,7 @@ from msopgen_wrap.spec.code_values import (
     merge,
     place_of,
 )
+from msopgen_wrap.spec.compute_limits import appended
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import Code
 
@@ -111,7 +112,15 @@ def _parse(code: Code, findings: Findings) -> ast.Module | None:
 
 
 class _Checker(FunctionChecker):
-    """Adds statements."""
+    """Adds statements.
+
+    Attributes:
+        lists: names that hold a list which ``compute`` has written out: no list of the caller.
+    """
+
+    def __init__(self, code: Code, scope: Scope, findings: Findings) -> None:
+        super().__init__(code, scope, findings)
+        self.lists: set[str] = set()
 
     # ---- statements ----
 
@@ -138,6 +147,10 @@ class _Checker(FunctionChecker):
         return CheckedCode(tree, final, self.used, self.assigned)
 
     def expression_statement(self, node: ast.Expr, final: bool) -> None:
+        added = appended(node)
+        if added is not None and not final:
+            self.append(node, *added)
+            return
         if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str) and not final:
             return  # a comment written as a string
         self.kind(node.value)
@@ -155,6 +168,20 @@ class _Checker(FunctionChecker):
                 node,
                 fix=f"give them in this order: {', '.join(outputs)}",
             )
+
+    def append(self, node: ast.Expr, target: ast.Name, item: ast.expr) -> None:
+        """Check ``name.append(item)``, where the name holds a list that ``compute`` has made."""
+        if target.id not in self.lists:
+            self.kind(item)
+            self.refuse(
+                "OPG045",
+                f"'{target.id}' is no list that compute has made, so nothing is appended to it",
+                target,
+                fix=f"begin with '{target.id} = []', or write a new list: [*{target.id}, item]",
+            )
+            return
+        longer = ast.List([ast.Starred(target, ast.Load()), item], ast.Load())
+        self.kinds[target.id] = self.kind(ast.copy_location(longer, node))
 
     def statement(self, node: ast.stmt) -> None:
         if isinstance(node, ast.Assign):
@@ -252,6 +279,8 @@ class _Checker(FunctionChecker):
     def assign(self, target: ast.expr, kind: str, value: ast.expr) -> None:
         if isinstance(target, ast.Name):
             self.assign_name(target, kind)
+            if isinstance(value, (ast.List, ast.ListComp)):
+                self.lists.add(target.id)
         elif isinstance(target, (ast.Tuple, ast.List)):
             values: list[ast.expr] | None = None
             if isinstance(value, (ast.Tuple, ast.List)) and len(value.elts) == len(target.elts):
@@ -288,6 +317,7 @@ class _Checker(FunctionChecker):
             return
         self.kinds[name] = kind
         self.assigned.add(name)
+        self.lists.discard(name)
 
 
 def _range_call(node: ast.expr) -> ast.Call | None:

@@ -274,6 +274,24 @@ def require(condition: Any, text: str) -> None:
         raise ValueError(f"compute needs {text}")
 
 
+def append(items: list[Any], item: Any) -> None:
+    """``items.append(item)`` within the bound of lists."""
+    items.append(item)
+    bounded(items)
+
+
+def appended(node: ast.Expr) -> tuple[ast.Name, ast.expr] | None:
+    """Return name and item of a statement ``name.append(item)``; None for any other one."""
+    call = node.value
+    method = call.func if isinstance(call, ast.Call) and not call.keywords else None
+    if not isinstance(method, ast.Attribute) or not isinstance(method.value, ast.Name):
+        return None
+    assert isinstance(call, ast.Call)
+    if method.attr != "append" or len(call.args) != 1 or isinstance(call.args[0], ast.Starred):
+        return None
+    return method.value, call.args[0]
+
+
 # What rewritten code calls, by the names that it has there; ``round`` is a name of its own.
 HELPERS: dict[str, Callable[..., Any]] = {
     "__opgen_test": _test,
@@ -283,6 +301,7 @@ HELPERS: dict[str, Callable[..., Any]] = {
     "__opgen_mul": multiply,
     "__opgen_add": add,
     "__opgen_items": bounded,
+    "__opgen_append": append,
     "__opgen_steps": steps,
 }
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -326,6 +345,13 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         if self.guards and isinstance(node.iter, ast.Call):
             node.iter = self._call("__opgen_steps", node.iter, *node.iter.args)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        self.generic_visit(node)
+        added = appended(node)
+        if self.guards and added is not None:
+            node.value = self._call("__opgen_append", node.value, *added)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST | list[ast.stmt]:

@@ -140,19 +140,22 @@ def _read_dtypes(
     raw.dtype_place = node.location if node is not None else raw.param.location
     if node is None:
         words = _rule_names(raw)
-        raw.follows = next((w for w in words if w in known), None)
+        raw.follows = next((w for w in words if w in known and known[w] is not raw), None)
+        if raw.follows is None and raw.is_output and not words:  # "[]": that of the first input
+            raw.follows = next((n for n, other in known.items() if not other.is_output), None)
         # An unknown name in the rule is reported there; a second finding here would mislead.
-        if raw.follows is None and raw.is_output and not set(words) - attrs:
+        if raw.follows is None and not set(words) - attrs - {name}:
             findings.error(
                 "OPG006",
-                f"output '{name}' has no dtype",
+                f"{'output' if raw.is_output else 'input'} '{name}' has no dtype",
                 raw.param.location,
                 fix="add 'dtype: x' to follow input x, or a list of dtypes",
             )
         return
     if isinstance(node, Scalar) and isinstance(node.value, str) and node.value not in DTYPES:
-        if node.value in known and known[node.value] is not raw:
-            raw.follows = node.value
+        followed = node.value.removeprefix("like ").strip()
+        if followed in known and known[followed] is not raw:
+            raw.follows = followed
             return
         names = [n for n in known if n != name]
         unknown_dtype(node.value, node.location, findings, names)

@@ -78,10 +78,6 @@ def _read_input(name: str, place: Location, node: Node, reader: Reader) -> RawPa
     what = f"input '{name}'"
     reader.known_keys(node, INPUT_KEYS, what)
     dtype = node.get("dtype")
-    if dtype is None:
-        reader.findings.error(
-            "OPG006", f"{what} has no dtype", place, fix="add 'dtype: [float16, float32]'"
-        )
     optional = _flag(node, "optional", what, reader)
     dynamic = _flag(node, "list", what, reader)
     if optional and dynamic:
