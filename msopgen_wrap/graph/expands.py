@@ -17,6 +17,7 @@ Node = torch.fx.Node
 
 _EXPAND = torch.ops.aten.expand.default
 _UNSQUEEZE = torch.ops.aten.unsqueeze.default
+_SELECT = torch.ops.aten.select.int
 _PERMUTE = torch.ops.aten.permute.default
 # What reorders elements that are all the same changes nothing.
 _REORDERINGS = (torch.ops.aten.flip.default, torch.ops.aten.roll.default)
@@ -40,7 +41,11 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
     pointwise = torch.Tag.pointwise in getattr(user.target, "tags", ())
     if not _is_number(number) and not pointwise and user.target is not _UNSQUEEZE:
         return
-    if user.target in _REORDERINGS and -1 not in sizes:
+    if user.target is _SELECT and len(sizes) > 1:
+        place: Any = user.args[1]
+        del sizes[place]
+        _replace(graph, user, number, sizes)
+    elif user.target in _REORDERINGS and -1 not in sizes:
         _replace(graph, user, number, sizes)
     elif user.target is _PERMUTE and -1 not in sizes:
         order: Any = user.args[1]
