@@ -144,7 +144,7 @@ def _input() -> Schema:
             },
         },
     )
-    full["required"] = ["dtype"]
+    full["anyOf"] = [{"required": ["dtype"]}, {"required": ["shape"]}]
     like = {
         "type": "string",
         "pattern": "^like ",

@@ -106,6 +106,23 @@ backward: kernel
     assert flipped and not numbers & flipped
 
 
+def test_a_number_that_is_repeated_is_selected_as_one() -> None:
+    """Of the gradient of a sum of stacked tensors each of them gets the number."""
+    text = """\
+op: StackSum
+inputs:
+  x: {dtype: float32, rank: 2}
+outputs:
+  y: "[]"
+  z: "[2, x[0], x[1]]"
+backward: kernel
+compute: |
+  z = torch.stack((x.tanh(), x.exp()))
+  y = z.sum()
+"""
+    assert gradient_plan(text).family.name == "elementwise"
+
+
 def test_an_attr_says_which_rows_have_a_gradient() -> None:
     text = """\
 op: EveryStep

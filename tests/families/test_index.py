@@ -292,6 +292,24 @@ def test_sums_do_not_depend_on_the_number_of_cores(built):
     assert torch.equal(one["z"], all_cores["z"])
 
 
+def test_an_index_that_is_computed_in_64_bits_is_stored_so(tmp_path):
+    """The bound is an attr, which may need 64 bits, so that the clamp is one of 64 bits."""
+    path = tmp_path / "bins.yaml"
+    path.write_text(
+        "op: Bins\ninputs: {x: {dtype: float32, rank: 1}}\n"
+        "outputs: {y: {dtype: float32, shape: '[n]'}}\n"
+        "attrs: {n: {type: int, default: 10, min: 1}}\nbackward: none\ncompute: |\n"
+        "  b = (x.clamp(0, 1) * n).to(torch.int64).clamp(max=n - 1)\n"
+        "  y = torch.zeros(n, dtype=x.dtype).index_add(0, b, torch.ones_like(x))\n"
+    )
+    op = BuiltOp(load_spec(path), tmp_path)
+    assert op.plan.temporaries[0].dtypes == ("int64",)
+    for bins in (10, 3):
+        outputs, golden, result = op.run({"x": torch.rand(700) * 1.2}, {"n": bins})
+        check(outputs["y"], golden["y"])
+        assert result.findings == []
+
+
 def test_zeros_that_are_scattered_over_stay_a_number(tmp_path):
     compute = "z = torch.zeros_like(x).scatter(-1, i, s.relu())"
     case = Case(compute, "like x", f"{ELEMENTS}\n  s: {{dtype: x, shape: like i}}", [])

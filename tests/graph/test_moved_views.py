@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import variants
@@ -50,3 +51,34 @@ def test_parts_of_normalised_values_are_planned(compute, rule, tmp_path):
         f"outputs: {{y: {{dtype: x, shape: '[{rule}]'}}}}\ncompute: {compute}\n"
     )
     plan_op(load_spec(path))
+
+
+EDGES = """
+op: Edges
+inputs: {x: {dtype: float32, rank: 4}}
+outputs: {y: like x}
+compute: |
+  p = F.pad(x, (1, 1, 1, 1), mode="replicate")
+  y = p[:, :, 1:-1, 2:] - p[:, :, :-2, 1:-1]
+"""
+
+
+def test_a_repeat_that_repeats_nothing_leaves_no_size(tmp_path):
+    """The sizes of an expand in front of a slice are not those of what the kernel walks."""
+    path = tmp_path / "edges.yaml"
+    path.write_text(EDGES, encoding="utf-8")
+    spec = load_spec(path)
+    graph = trace(spec, variants(spec)[0]).graph
+    assert not [n for n in graph.nodes if "expand" in str(n.target)]
+
+
+def test_a_slice_behind_a_placed_repeat_is_refused(tmp_path):
+    path = tmp_path / "placed.yaml"
+    path.write_text(
+        "op: Placed\ninputs: {x: {dtype: float32, rank: 2}}\n"
+        "outputs: {y: {dtype: x, shape: '[2, x[1] + 3]'}}\n"
+        "compute: F.pad(x[:1].expand(4, -1), (1, 2))[1:3]\n"
+    )
+    with pytest.raises(OpgenError) as caught:
+        plan_op(load_spec(path))
+    assert {d.code for d in caught.value.diagnostics} == {"OPG331"}

@@ -51,6 +51,11 @@ X = torch.tensor([[-1.0, 2.0, 3.0], [4.0, -5.0, 6.0]])
 
 WORKS = [
     ("x", X),
+    (
+        "rows = []\nfor i in range(2):\n    rows.append(x[i] * i)\nz = torch.stack(rows)",
+        X * torch.tensor([[0.0], [1.0]]),
+    ),
+    ("rows = [x[1]]\nif flag:\n    rows.append(x[0])\nz = torch.stack(rows)", X[[1, 0]]),
     ("torch.relu(x) * alpha", X.relu() * 2),
     ("x if flag else -x", X),
     ("z = x\nif mode == 'b':\n    z = -x", X),
@@ -137,6 +142,24 @@ def test_integer_powers_are_bounded_at_run_time_too() -> None:
     spec = spec_of("a = n if flag else None\nz = x * a ** 1000000000")
     with pytest.raises(OpgenError, match="64 bits"):
         compile_compute(spec)({"x": X}, {})
+
+
+@pytest.mark.parametrize(
+    "code", ["rows = (x,)\nrows.append(x)\nz = x", "x.append(x)\nz = x", "n.append(x)\nz = x"]
+)
+def test_only_a_list_that_compute_has_made_grows(code: str) -> None:
+    lines = "".join(f"  {row}\n" for row in code.splitlines())
+    found = parse_spec(HEAD + "compute: |\n" + lines).diagnostics
+    assert [d.code for d in found] == ["OPG045"]
+
+
+def test_a_list_grows_within_its_bound() -> None:
+    spec = spec_of(
+        "rows = [x]\nfor i in range(250):\n    rows.append([rows[-1], x, x, x, x])\nz = x"
+    )
+    with pytest.raises(OpgenError) as caught:
+        compile_compute(spec)({"x": X}, {})
+    assert caught.value.diagnostics[0].code == "OPG046"
 
 
 def test_lists_cannot_be_repeated_at_run_time_either() -> None:

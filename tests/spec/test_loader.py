@@ -44,6 +44,21 @@ def test_defaults_of_a_minimal_spec() -> None:
     assert spec.source == MINIMAL and spec.path == "t.yaml"
 
 
+def test_dtypes_that_are_left_out_follow_an_input() -> None:
+    spec = parse_spec(
+        "op: A\ninputs:\n  i: {dtype: int64, rank: 1}\n  x: [float16, float32]\n"
+        "  w: {shape: '[x[0]]'}\n  b: {dtype: like x, rank: 1}\n"
+        "outputs:\n  n: '[]'\n  y: {dtype: like w, shape: '[3, 4]'}\n  z: '[x[0], w[0]]'\n"
+        "compute: i.sum(), x, x\nbackward: none\n"
+    ).spec
+    got = {p.name: p.dtypes for p in (*spec.inputs, *spec.outputs)}
+    floats = ("float16", "float32")
+    assert got == {
+        **dict.fromkeys(("i", "n"), ("int64", "int64")),
+        **dict.fromkeys("xwbyz", floats),
+    }
+
+
 def test_dtypes_are_parallel_broadcast_and_followed() -> None:
     spec = load(
         "op: A\ninputs:\n  x: [float16, float32]\n  m: bool\n  w: {dtype: y}\n"

@@ -417,7 +417,7 @@ class Phases:
 
 
 def _with_wide_temporaries(plan_one: PlanOne) -> PlanOne:
-    """Return a planner that gives temporaries 64 bits where their elements turn out to need them."""
+    """Return a planner that gives temporaries 64 bits where their elements need them."""
 
     def plan(part: OpSpec) -> OpPlan[Any]:
         try:

@@ -1,0 +1,42 @@
+"""Tensors that a formula makes of no other one have the precision of the golden reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from msopgen_wrap.run.golden import KeepDouble
+from msopgen_wrap.torch_import import torch
+
+FLOATS: dict[str, Callable[[], torch.Tensor]] = {
+    "zeros": lambda: torch.zeros(3),
+    "full": lambda: torch.full((2,), 0.1),
+    "linspace": lambda: torch.linspace(0, 1, 7),
+    "arange": lambda: torch.arange(0, 1, 0.1),
+    "eye": lambda: torch.eye(3, device="cpu"),
+    "asked for": lambda: torch.ones(3, dtype=torch.float32),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_made_floats_are_double(name: str) -> None:
+    with KeepDouble():
+        made = FLOATS[name]()
+    assert made.dtype == torch.float64
+    if name == "full":
+        assert float(made[0]) == 0.1
+
+
+def test_made_integers_stay_integers() -> None:
+    with KeepDouble():
+        assert torch.arange(5).dtype == torch.int64
+        assert torch.full((2,), 3).dtype == torch.int64
+        assert torch.zeros(3, dtype=torch.bool).dtype == torch.bool
+
+
+def test_sums_of_groups_begin_with_zeros_of_the_default_dtype() -> None:
+    """``index_add`` takes two tensors of one dtype: the golden one's is that of its inputs."""
+    with KeepDouble():
+        sums = torch.zeros(2).index_add(0, torch.tensor([0, 1, 0]), torch.ones(3).double())
+    assert torch.equal(sums, torch.tensor([2.0, 1.0]).double())
