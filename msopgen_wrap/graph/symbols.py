@@ -35,6 +35,7 @@ import sympy
 
 from msopgen_wrap.graph.demands import Demands, divides
 from msopgen_wrap.graph.random_numbers import TracedRandomNumbers
+from msopgen_wrap.graph.size_loops import SizeLoops
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.torch_import import torch
 
@@ -61,7 +62,15 @@ class StructureError(Exception):
 
 
 class SizeBranchError(Exception):
-    """``compute`` branches on a size of an input."""
+    """``compute`` branches on a size of an input.
+
+    Args:
+        why, fix: what to say in place of advice on branches, of a loop over a size.
+    """
+
+    def __init__(self, why: str = "", fix: str = "") -> None:
+        super().__init__(why)
+        self.why, self.fix = why, fix
 
 
 def hint_of(position: int, sample: float | int) -> float | int:
@@ -277,9 +286,11 @@ class SymbolEnv(ShapeEnv):
 
     def namespace(self) -> dict[str, Any]:
         """Return replacements of the names in ``compute`` that would ask for values."""
+        functions = TracedRandomNumbers()
+        loops = SizeLoops(self, functions.loop)
         return {
             "math": _Mathematics(self),
-            "opgen": TracedRandomNumbers(),
+            "opgen": functions,
             "min": functools.partial(_extremum, min, torch.sym_min),
             "max": functools.partial(_extremum, max, torch.sym_max),
             "float": _to_float,
@@ -290,6 +301,9 @@ class SymbolEnv(ShapeEnv):
             "__opgen_test": self.truth,
             "__opgen_require": self.require,
             "__opgen_steps": self._steps,
+            "__opgen_open": loops.is_open,
+            "__opgen_size_steps": self._steps,
+            "__opgen_run_steps": loops.run,
         }
 
     def _steps(self, *ends: Any) -> range:

@@ -33,6 +33,7 @@ from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.quantiles import quantile_functions
 from msopgen_wrap.graph.resampling import interpolate_functions
 from msopgen_wrap.graph.windows import window_functions
+from msopgen_wrap.graph.size_loops import Rows, has_counter, sliced
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -130,12 +131,22 @@ class Composites(TorchFunctionMode):
 
 
 class SymbolicIndices(TorchFunctionMode):
-    """Selects from the rest of the index where an element of it is a symbolic integer."""
+    """Selects from the rest of the index where an element of it is a symbolic integer.
+
+    Slices at the counter of a loop, and lists that its steps append to, are those of the loop.
+    """
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Run a call of torch; an index with symbols becomes slices and ``select``."""
+        if func in (torch.stack, torch.cat) and isinstance(_first(args, kwargs), Rows):
+            return _joined(func, *args, **(kwargs or {}))
+        if func in (torch.select, torch.Tensor.select) and has_counter(args[2:]):
+            axis = args[1] % args[0].dim()
+            return sliced(args[0], (*[slice(None)] * axis, args[2]))
+        if func is torch.Tensor.__getitem__ and has_counter(args[1]):
+            return sliced(args[0], args[1] if isinstance(args[1], tuple) else (args[1],))
         if func is torch.Tensor.__getitem__:
             index = args[1] if isinstance(args[1], tuple) else (args[1],)
             symbolic = any(isinstance(item, torch.SymInt) for item in index)
@@ -146,6 +157,15 @@ class SymbolicIndices(TorchFunctionMode):
             if any(_is_number_of_data(item) for item in index):
                 return _at_numbers(args[0], index)
         return func(*args, **(kwargs or {}))
+
+
+def _first(args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> Any:
+    return args[0] if args else (kwargs or {}).get("tensors")
+
+
+def _joined(func: Any, tensors: Rows, dim: int = 0) -> Any:
+    """Return the items that a loop appends, stacked or joined."""
+    return tensors.stack(dim) if func is torch.stack else tensors.cat(dim)
 
 
 def _is_number_of_data(item: Any) -> bool:

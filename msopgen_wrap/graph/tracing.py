@@ -269,8 +269,8 @@ def _trace_at(
                 added = True
             if not added:
                 raise
-        except SizeBranchError:
-            raise OpgenError(_size_diagnostic(spec)) from None
+        except SizeBranchError as error:
+            raise OpgenError(_size_diagnostic(spec, error)) from None
     traced.structural = {name: value for name, value in structural.items() if name in used}
     if any(name in structural for name in counts):
         traced = _with_counts(spec, variant, combo, shapes, traced)
@@ -343,14 +343,15 @@ def _restore_orders(
             del traced.structural[name]
 
 
-def _size_diagnostic(spec: OpSpec) -> Diagnostic:
+def _size_diagnostic(spec: OpSpec, error: SizeBranchError) -> Diagnostic:
     assert spec.compute is not None
     return Diagnostic(
         "OPG203",
         f"compute of {spec.op} branches on the size of an input",
         spec.compute.location,
-        "the graph is traced once and its kernel serves every size",
-        "write it without the branch (torch.where, min, max), or make it an attr with `allowed:`",
+        error.why or "the graph is traced once and its kernel serves every size",
+        error.fix
+        or "write it without the branch (torch.where, min, max), or make it an attr with `allowed:`",
     )
 
 

@@ -343,7 +343,9 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
-        if self.guards and isinstance(node.iter, ast.Call):
+        called = node.iter.func if isinstance(node.iter, ast.Call) else None
+        if self.guards and isinstance(called, ast.Name) and called.id == "range":
+            assert isinstance(node.iter, ast.Call)
             node.iter = self._call("__opgen_steps", node.iter, *node.iter.args)
         return node
 

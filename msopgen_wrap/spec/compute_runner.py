@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import math
 import sys
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from msopgen_wrap.spec.compute_guard import (
 from msopgen_wrap.spec.differentiation import forward_of, saved_value, vjp
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.size_loops import SIZE_LOOP_HELPERS, with_size_loops
 from msopgen_wrap.spec.saved_outputs import SAVED, with_saved_values
 
 _RESULT = "__opgen_result"
@@ -161,17 +163,20 @@ def compile_backward(
 
 def rewritten(checked: CheckedCode, guards: bool) -> ast.Module:
     """Return statements that never write their inputs; ``guards``: bound by ``compute_limits``."""
-    # A deep copy through text keeps line numbers: the checked tree may be used again.
+    # A copy: the checked tree may be used again.
     body = []
     for i, statement in enumerate(checked.tree.body):
         final = i == len(checked.tree.body) - 1
         if isinstance(statement, ast.Expr):
             if not (final and checked.is_expression):
+                if compute_limits.appended(statement) is not None:
+                    body.append(statement)
                 continue
             target = ast.copy_location(ast.Name(_RESULT, ast.Store()), statement)
             statement = ast.copy_location(ast.Assign([target], statement.value), statement)
         body.append(statement)
-    module = ast.Module(body, [])
+    body = copy.deepcopy(body)
+    module = ast.Module(with_size_loops(body) if guards else body, [])
     return ast.fix_missing_locations(compute_limits.Rewriter(guards).visit(module))
 
 
@@ -199,6 +204,7 @@ def _program(
     namespace["opgen"] = opgen
     namespace.update({n: getattr(builtins, n) for n in BUILTIN_FUNCTIONS})
     namespace.update(compute_limits.HELPERS)
+    namespace.update(SIZE_LOOP_HELPERS)
     namespace["round"] = compute_limits.rounded
     return program, namespace
 
