@@ -97,8 +97,8 @@ def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
     """Leave out views that show a tensor as it is, so that no pass ends at them.
 
     They are slices of all elements, such as those of ``x[:, None]``, axes in the order that they
-    have, such as those of two transposes, tensors placed in or expanded to as many elements as they
-    have, and two reshapes back to the shape before them.
+    have, such as those of two transposes, tensors placed in as many elements as they have, and two
+    reshapes back to the shape before them.
 
     Args:
         keep_orders: leave permuted axes and reshapes as they are.
@@ -131,8 +131,6 @@ def _is_idle(node: Node) -> bool:
     if node.target is _place:
         before, length, size = node.args[2:5]
         return bool(before == 0 and length == size)
-    if node.target is _aten.expand.default:
-        return _same_sizes(node.args[0], node)
     return False
 
 
@@ -140,6 +138,25 @@ def _same_sizes(first: Any, second: Any) -> bool:
     """Whether two nodes have the same sizes in every call, not in the sample alone."""
     one, other = first.meta["val"].shape, second.meta["val"].shape
     return len(one) == len(other) and all(map(_equal, one, other))
+
+
+def repeats_nothing(node: Node) -> bool:
+    """Whether a call of ``expand`` gives a tensor the sizes that it has.
+
+    It and the sizes are made of one input: those of another may be larger than 1 in a call where
+    this one's are 1.
+    """
+    inputs: set[Node] = set()
+    pending = [n for n in node.all_input_nodes]
+    seen = set(pending)
+    while pending:
+        found = pending.pop()
+        if found.op == "placeholder" and is_tensor(found):
+            inputs.add(found)
+        before = [n for n in found.all_input_nodes if n not in seen]
+        seen.update(before)
+        pending += before
+    return len(inputs) == 1 and _same_sizes(node.args[0], node)
 
 
 def move_views_to_inputs(graph: Graph) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.kept_tensors import meta_inputs
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.trace_rewrites import Composites
@@ -290,6 +291,8 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
                     stepped = function(tree_map(_float_copy, inputs), attrs)
     except (RuntimeError, IndexError, ValueError, ZeroDivisionError) as error:
         raise NotApplicable(str(error).splitlines()[0]) from error
+    except OpgenError as error:
+        raise _too_long(error) from error
     rounded = frozenset(
         p.name
         for p in spec.outputs
@@ -371,6 +374,8 @@ def _on_meta(function: Any, spec: OpSpec, case: TestCase) -> dict[str, Value] | 
         with torch.no_grad():
             results: dict[str, Value] = function(inputs, dict(case.attrs))
             return results
+    except OpgenError as error:
+        raise _too_long(error) from error
     except (NotImplementedError, TypeError, ZeroDivisionError):
         # the last: torch's own backward functions divide by the number of elements, in Python
         return None
@@ -380,6 +385,13 @@ def _on_meta(function: Any, spec: OpSpec, case: TestCase) -> dict[str, Value] | 
         if "meta" in text.lower():
             return None
         raise NotApplicable(text.splitlines()[0] if text else type(error).__name__) from error
+
+
+def _too_long(error: OpgenError) -> Exception:
+    """Return what to raise for an error of ``compute``: a case of too many steps does not apply."""
+    if error.diagnostics[0].code != "OPG046":
+        return error
+    return NotApplicable(error.diagnostics[0].what)
 
 
 def _wide_copy(value: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, size_of
-from msopgen_wrap.graph.views import kept_axes, reshapes
+from msopgen_wrap.graph.views import kept_axes, repeats_nothing, reshapes
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.calls import (
     EXPANDS,
@@ -235,7 +235,7 @@ class Lowerer(WordReader):
 
     def _view(self, node: Node, target: str) -> Any:
         source = self.values[node.args[0]]  # type: ignore[index]
-        if target == "aten.expand.default":
+        if target == "aten.expand.default" and not repeats_nothing(node):
             self.note_span(node)
             self.stretches = True
         if isinstance(source, (Scalar, Const)):

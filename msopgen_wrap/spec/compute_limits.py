@@ -18,6 +18,7 @@ MAX_BITS = 64
 MAX_ITEMS = 1024  # of a list or tuple, with what is in those inside it
 MAX_TEXT = 4096
 MAX_STEPS = 256  # of a loop
+MAX_SIZE_STEPS = 1 << 13  # of a loop over an axis of a tensor
 MAX_DIGITS = 400
 MAX_CALLS = 8192  # of torch functions in one run
 # Elements of one result, and of all results; larger inputs raise both.
@@ -275,9 +276,12 @@ def require(condition: Any, text: str) -> None:
 
 
 def append(items: list[Any], item: Any) -> None:
-    """``items.append(item)`` within the bound of lists."""
+    """``items.append(item)``, one item per step of a loop at most; lists of lists do not grow."""
+    if isinstance(item, (list, tuple)):
+        raise TypeError("append() takes a tensor or a number, not a list")
+    if len(items) >= MAX_SIZE_STEPS:
+        raise LimitError(f"a list of compute gets more than {MAX_SIZE_STEPS} items")
     items.append(item)
-    bounded(items)
 
 
 def appended(node: ast.Expr) -> tuple[ast.Name, ast.expr] | None:

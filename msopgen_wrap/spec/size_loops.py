@@ -18,10 +18,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from msopgen_wrap.spec.compute_limits import LimitError, appended
-
-MAX_SIZE_STEPS = 1 << 14
-
+from msopgen_wrap.spec.compute_limits import MAX_SIZE_STEPS, LimitError, appended
 
 def is_open(*ends: Any) -> bool:
     """Whether the number of steps is not known; only a trace says yes, by a function of its own."""
