@@ -12,6 +12,7 @@ runs the calls in between place by place, and ``LoopRunner`` runs them as often 
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from msopgen_wrap.spec.loops import Step, check_states, length_of, listed
@@ -105,3 +106,100 @@ def loop_before(after: Node) -> Node:
     found: Any = befores[0].args[0]
     assert isinstance(found, Node)
     return found
+
+
+def move_out_of_loops(graph: torch.fx.Graph) -> None:
+    """Compute results of steps behind their loop, in place, where they follow from the next states.
+
+    A step that is to be a kernel computes element by element. What mixes elements, as the sum that
+    reads out a state space model, may read the states of all steps when the loop has run.
+    """
+    for after in [n for n in graph.nodes if str(n.target) == AFTER]:
+        befores, results = (list(nodes) for nodes in after.args)  # type: ignore[arg-type]
+        kept = list(results)
+        for result in results[len(befores) :]:
+            region = _behind_states(result, befores, results[: len(befores)])
+            if region is not None and not all(map(_keeps_elements, region)):
+                _recompute(graph, after, results, result, region, len(befores))
+                kept.remove(result)
+        if len(kept) < len(results):
+            _shorten(graph, after, befores, results, kept)
+    graph.eliminate_dead_code()
+
+
+def _behind_states(result: Node, befores: list[Node], states: list[Node]) -> list[Node] | None:
+    """Return what makes a result of the next states, in order; None where it needs those before."""
+    found: set[Node] = set()
+    pending = [result]
+    inside = _dependents(befores)
+    while pending:
+        node = pending.pop()
+        if node in befores:
+            return None
+        if node in found or node in states or node not in inside:
+            continue
+        found.add(node)
+        pending += node.all_input_nodes
+    return sorted(found)
+
+
+def _dependents(nodes: list[Node]) -> set[Node]:
+    found: set[Node] = set()
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in found:
+            found.add(node)
+            pending += node.users
+    return found
+
+
+def _keeps_elements(node: Node) -> bool:
+    """Whether a call computes element by element, or repeats a tensor."""
+    repeats = node.target is torch.ops.aten.expand.default
+    return repeats or torch.Tag.pointwise in getattr(node.target, "tags", ())
+
+
+def _recompute(
+    graph: torch.fx.Graph,
+    after: Node,
+    results: list[Node],
+    result: Node,
+    region: list[Node],
+    count: int,
+) -> None:
+    """Put the calls of a region behind a loop, on the states that it gives."""
+    place = results.index(result)
+    made: dict[Node, Node] = {}
+    last = max([after, *(u for u in after.users if u.args[1] < count)])  # type: ignore[operator]
+    with graph.inserting_after(last):
+        behind = graph.call_function(torch.ops.aten.alias.default, (results[0],))  # a mark
+    with graph.inserting_before(behind):
+        for number, state in enumerate(results[:count]):
+            made[state] = graph.call_function(operator.getitem, (after, number))
+            made[state].meta = dict(state.meta)
+        for node in region:
+            made[node] = graph.node_copy(node, lambda n: made.get(n, n))
+    graph.erase_node(behind)
+    for user in list(after.users):
+        if user.args[1] == place:
+            user.replace_all_uses_with(made[result])
+
+
+def _shorten(
+    graph: torch.fx.Graph,
+    after: Node,
+    befores: list[Node],
+    results: list[Node],
+    kept: list[Node],
+) -> None:
+    """Leave results out of a loop that nothing reads any more."""
+    values = after.meta["val"]
+    after.args = (befores, kept)
+    after.meta["val"] = [values[results.index(node)] for node in kept]
+    for user in list(after.users):
+        node = results[user.args[1]]  # type: ignore[index]
+        if node in kept:
+            user.args = (after, kept.index(node))
+        else:
+            graph.erase_node(user)

@@ -142,7 +142,8 @@ class SizeLoop:
         if type(self._by) is not int or self._by not in (1, -1):
             self.refuse("the loop counts by other steps than 1 or -1")
         self._first = first
-        self._steps = last - first if self._by == 1 else first - last
+        low, high = (first, last) if self._by == 1 else (last, first)
+        self._steps = high if type(low) is int and low == 0 else high - low
         self._body, self._loop = body, loop
         self._sources: dict[Any, _Source] = {}
         self._given: dict[Any, Any] | None = None  # slices of a step

@@ -166,7 +166,8 @@ def move_views_to_inputs(graph: Graph) -> None:
     merges.
     """
     plain = made_of_inputs(graph)
-    anchored = any(n.op == "call_function" and n not in plain for n in graph.nodes)
+    loops = made_of_inputs(graph, with_loops=True)
+    anchored = any(n.op == "call_function" and n not in loops for n in graph.nodes)
 
     def movable(node: Node) -> bool:
         kept = (_aten.unsqueeze.default, *_SQUEEZES) if anchored else ()
@@ -219,11 +220,16 @@ def _key(view: Node) -> Any:
     return view.target, hashable(view.args)
 
 
-def made_of_inputs(graph: Graph) -> set[Node]:
-    """Return the nodes that are made of inputs by pointwise work and views alone."""
+def made_of_inputs(graph: Graph, *, with_loops: bool = False) -> set[Node]:
+    """Return the nodes that are made of inputs by pointwise work and views alone.
+
+    Args:
+        with_loops: take the calls of loops for such work, too.
+    """
     plain: set[Node] = set()
     for node in graph.nodes:
         given = node.op in ("placeholder", "get_attr")
+        given |= with_loops and str(node.target).startswith("opgen.loop_")
         before = node.op == "call_function" and _is_plain(node)
         if given or (before and all(n in plain for n in node.all_input_nodes)):
             plain.add(node)

@@ -293,6 +293,8 @@ class _Checker(FunctionChecker):
                 if values is not None and not isinstance(values[i], ast.Starred):
                     item = self.quiet_kind(values[i])
                 self.assign_name(element, item)
+                if values is not None and isinstance(values[i], (ast.List, ast.ListComp)):
+                    self.lists.add(element.id)
         else:
             self.refuse(
                 "OPG042",
