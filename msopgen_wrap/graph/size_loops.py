@@ -193,7 +193,10 @@ class SizeLoop:
                     values[place] = states.pop(0)
             after = self._body(Counter(self), *values)
             states = [a for a, kind in zip(after, kinds, strict=True) if kind == "state"]
-            return (*states, *(a[-1] for a, kind in zip(after, kinds, strict=True) if kind == "list"))
+            return (
+                *states,
+                *(a[-1] for a, kind in zip(after, kinds, strict=True) if kind == "list"),
+            )
 
         slices = [self._slices(self._sources[key], reverse) for key in keys]
         if starts:
@@ -201,7 +204,10 @@ class SizeLoop:
         else:
             results = listed(torch.vmap(step)(*slices))
         self._given = None
-        last = [r.select(0, 0 if reverse else -1) for r in results[: len(starts)]]
+        last = [
+            self._last(start, rows, reverse)
+            for start, rows in zip(starts, results[: len(starts)], strict=True)
+        ]
         rows = results[len(starts) :]
         return tuple(
             last.pop(0)
@@ -231,6 +237,12 @@ class SizeLoop:
             return torch.full_like(after, before)
         start = before if before.dtype == after.dtype else before.to(after.dtype)
         return start if start.dim() == after.dim() else start.expand(after.shape)
+
+    def _last(self, start: Any, rows: Any, reverse: bool) -> Any:
+        """Return a state after the loop; without steps it is the one before it."""
+        if reverse:
+            return torch.cat([rows, start.unsqueeze(0)]).select(0, 0)
+        return torch.cat([start.unsqueeze(0), rows]).select(0, self._steps)
 
     def _slices(self, source: _Source, reverse: bool) -> Any:
         """Return the slices of all steps along a first axis."""
@@ -290,10 +302,11 @@ def _counter(item: Any) -> Counter | None:
     """Return the counter that an item of an index has: itself, or ``t : t + 1``."""
     if isinstance(item, Counter):
         return item
-    ends = (item.start, item.stop) if isinstance(item, slice) else ()
+    if not isinstance(item, slice):
+        return None
+    start, stop = ends = (item.start, item.stop)
     if not any(isinstance(end, Counter) for end in ends):
         return None
-    start, stop = ends
     loop = next(end.loop for end in ends if isinstance(end, Counter))
     if item.step is not None or not isinstance(start, Counter) or not isinstance(stop, Counter):
         loop.refuse("a slice of several elements moves with the counter")

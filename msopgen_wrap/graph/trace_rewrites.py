@@ -32,8 +32,8 @@ from msopgen_wrap.graph.joined_rows import OF_ANY_RANK
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.quantiles import quantile_functions
 from msopgen_wrap.graph.resampling import interpolate_functions
-from msopgen_wrap.graph.windows import window_functions
 from msopgen_wrap.graph.size_loops import Rows, has_counter, sliced
+from msopgen_wrap.graph.windows import window_functions
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.

@@ -24,8 +24,8 @@ from msopgen_wrap.spec.compute_guard import (
 from msopgen_wrap.spec.differentiation import forward_of, saved_value, vjp
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import Code, OpSpec, ParamKind, TensorParam
-from msopgen_wrap.spec.size_loops import SIZE_LOOP_HELPERS, with_size_loops
 from msopgen_wrap.spec.saved_outputs import SAVED, with_saved_values
+from msopgen_wrap.spec.size_loops import SIZE_LOOP_HELPERS, with_size_loops
 
 _RESULT = "__opgen_result"
 _SAVED_VALUE = "__opgen_saved"
@@ -164,7 +164,7 @@ def compile_backward(
 def rewritten(checked: CheckedCode, guards: bool) -> ast.Module:
     """Return statements that never write their inputs; ``guards``: bound by ``compute_limits``."""
     # A copy: the checked tree may be used again.
-    body = []
+    body: list[ast.stmt] = []
     for i, statement in enumerate(checked.tree.body):
         final = i == len(checked.tree.body) - 1
         if isinstance(statement, ast.Expr):

@@ -20,6 +20,7 @@ from typing import Any
 
 from msopgen_wrap.spec.compute_limits import MAX_SIZE_STEPS, LimitError, appended
 
+
 def is_open(*ends: Any) -> bool:
     """Whether the number of steps is not known; only a trace says yes, by a function of its own."""
     return False
@@ -30,13 +31,10 @@ def size_steps(*ends: Any) -> range:
 
     Raises:
         LimitError: there are more than ``MAX_SIZE_STEPS``.
-        ValueError: there is none. The kernel of such a loop begins with its first step.
     """
     counted = range(*ends)
     if len(counted) > MAX_SIZE_STEPS:
         raise LimitError(f"a loop over an axis has more than {MAX_SIZE_STEPS} steps")
-    if not counted:
-        raise ValueError("a loop over an axis has no step")
     return counted
 
 
