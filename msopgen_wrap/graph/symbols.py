@@ -65,10 +65,15 @@ class SizeBranchError(Exception):
     """``compute`` branches on a size of an input.
 
     Args:
-        why, fix: what to say in place of advice on branches, of a loop over a size.
+        why, fix: what to say of it.
     """
 
-    def __init__(self, why: str = "", fix: str = "") -> None:
+    def __init__(
+        self,
+        why: str = "the graph is traced once and its kernel serves every size",
+        fix: str = "write it without the branch (torch.where, min, max), or make it an attr with "
+        "`allowed:`",
+    ) -> None:
         super().__init__(why)
         self.why, self.fix = why, fix
 

@@ -350,9 +350,8 @@ def _size_diagnostic(spec: OpSpec, error: SizeBranchError) -> Diagnostic:
         "OPG203",
         f"compute of {spec.op} branches on the size of an input",
         spec.compute.location,
-        error.why or "the graph is traced once and its kernel serves every size",
-        error.fix
-        or "write it without the branch (torch.where, min, max), or make it an attr with `allowed:`",
+        error.why,
+        error.fix,
     )
 
 
