@@ -21,18 +21,22 @@ _LIBRARY.impl("philox", philox_words, "CPU")
 
 
 class TracedRandomNumbers(RandomNumbers):
-    """The functions under ``opgen`` while ``compute`` is traced."""
+    """The functions under ``opgen`` while ``compute`` is traced.
+
+    Attributes:
+        loops: how many loops the trace has so far.
+    """
 
     whole: Any = staticmethod(torch.sym_int)
     largest: Any = staticmethod(torch.sym_max)
 
     def __init__(self) -> None:
-        self._loops = 0  # of this trace so far
+        self.loops = 0
 
     def loop(self, step: Any, states: Any, inputs: Any, reverse: bool = False) -> Any:
         """Return the results of a loop, whose step is recorded once."""
-        self._loops += 1
-        return traced_loop(self._loops, step, states, inputs, reverse)
+        self.loops += 1
+        return traced_loop(self.loops, step, states, inputs, reverse)
 
     def philox(self, index: Any, seed: Any, offset: Any) -> Any:
         """Return the words as one call of the graph: the kernel has a block for it."""

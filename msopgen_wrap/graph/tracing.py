@@ -355,6 +355,18 @@ def _size_diagnostic(spec: OpSpec, error: SizeBranchError) -> Diagnostic:
     )
 
 
+def _loop_diagnostic(spec: OpSpec) -> Diagnostic:
+    """Return OPG351: a derivative that PyTorch would take for zero."""
+    assert spec.compute is not None
+    return Diagnostic(
+        "OPG351",
+        "the gradient of a loop cannot be a kernel",
+        spec.compute.location,
+        "PyTorch does not differentiate the calls that stand for a loop in the graph",
+        "write 'backward: reference': PyTorch then differentiates the loop step by step",
+    )
+
+
 def _trace_once(
     spec: OpSpec,
     variant: Variant,
@@ -378,7 +390,8 @@ def _trace_once(
         unite_sizes(spec, dict(zip(names, tensors, strict=True)))
     chosen = spec.chosen_attrs(combo)
     fixed, symbols = attr_values(spec, {**dict(variant.attrs), **chosen}, structural, env)
-    function = compute_function(spec, env.namespace())
+    namespace = env.namespace()
+    function = compute_function(spec, namespace)
     output_names = [p.name for p in spec.outputs]
     open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)
     numbers: dict[str, Any] = {}
@@ -422,6 +435,8 @@ def _trace_once(
         raise env.refused
     if env.stand_ins and any(n.op == "get_attr" for n in module.graph.nodes):
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
+    if spec.differentiated and namespace["opgen"].loops:
+        raise OpgenError(_loop_diagnostic(spec))
     demands = env.demands()
     env.restore(module.graph)
     without_mutations(module.graph)

@@ -13,7 +13,7 @@ from harness import BuiltOp
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.compute_runner import compile_compute
-from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec
 from msopgen_wrap.spec.model import OpSpec
 
 
@@ -75,13 +75,13 @@ REFUSED = {
 }
 
 
-def spec_of(compute: str, folder: Path, output: str = "like x") -> OpSpec:
+def spec_of(compute: str, folder: Path, output: str = "like x", backward: str = "none") -> OpSpec:
     lines = "".join(f"  {line}\n" for line in compute.split("\n"))
     path = folder / "op.yaml"
     path.write_text(
         "op: SizeLoop\ninputs:\n  x: {dtype: float32, rank: 3}\n"
         '  w: {dtype: x, shape: "[x[2]]"}\n'
-        f"outputs:\n  y: {output}\nbackward: none\ncompute: |\n{lines}"
+        f"outputs:\n  y: {output}\nbackward: {backward}\ncompute: |\n{lines}"
     )
     return load_spec(path)
 
@@ -134,3 +134,13 @@ def test_compute_runs_the_loop_of_python(tmp_path: Path) -> None:
         state = w * state + x[:, t]
         rows.append(state)
     assert torch.equal(compile_compute(spec)({"x": x, "w": w}, {})["y"], torch.stack(rows, 1))
+
+
+@pytest.mark.parametrize("name", ["states in a list", "the step of opgen.loop"])
+def test_the_gradient_of_a_loop_is_no_kernel(name: str, tmp_path: Path) -> None:
+    """PyTorch would take it for zero."""
+    step = "def step(h, x):\n    return h * 0.5 + x\ny = opgen.loop(step, x[0] * w, x)"
+    compute = CASES[name].compute if name in CASES else step
+    with pytest.raises(OpgenError) as caught:
+        plan_op(gradient_spec(spec_of(compute, tmp_path, backward="kernel")))
+    assert [d.code for d in caught.value.diagnostics] == ["OPG351"]
