@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.spec.compute_limits import MAX_STEPS
 from msopgen_wrap.spec.loops import listed
 from msopgen_wrap.torch_import import torch
@@ -150,8 +151,6 @@ class SizeLoop:
 
     def refuse(self, what: str) -> NoReturn:
         """Refuse the loop; raises SizeBranchError."""
-        from msopgen_wrap.graph.symbols import SizeBranchError
-
         raise SizeBranchError(
             f"{what}; {_WHY}",
             "read slices such as x[:, t], assign states of one shape and dtype, append to lists "

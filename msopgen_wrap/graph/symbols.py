@@ -35,6 +35,7 @@ import sympy
 
 from msopgen_wrap.graph.demands import Demands, divides
 from msopgen_wrap.graph.random_numbers import TracedRandomNumbers
+from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.graph.size_loops import SizeLoops
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.torch_import import torch
@@ -59,23 +60,6 @@ class StructureError(Exception):
         self.names = names
         self.branches = branches
         super().__init__(f"the value of attr {names[0]!r} decides the structure of the graph")
-
-
-class SizeBranchError(Exception):
-    """``compute`` branches on a size of an input.
-
-    Args:
-        why, fix: what to say of it.
-    """
-
-    def __init__(
-        self,
-        why: str = "the graph is traced once and its kernel serves every size",
-        fix: str = "write it without the branch (torch.where, min, max), or make it an attr with "
-        "`allowed:`",
-    ) -> None:
-        super().__init__(why)
-        self.why, self.fix = why, fix
 
 
 def hint_of(position: int, sample: float | int) -> float | int:

@@ -39,6 +39,7 @@ from msopgen_wrap.graph.sample import (
 from msopgen_wrap.graph.saved_values import use_saved_values
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
+from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.graph.structural import (
     Places,
     count_places,
@@ -49,7 +50,7 @@ from msopgen_wrap.graph.structural import (
     restore_counts,
     shaping_attrs,
 )
-from msopgen_wrap.graph.symbols import SizeBranchError, StructureError, SymbolEnv
+from msopgen_wrap.graph.symbols import StructureError, SymbolEnv
 from msopgen_wrap.graph.trace_inputs import (
     attr_values,
     call_attrs,
@@ -59,7 +60,12 @@ from msopgen_wrap.graph.trace_inputs import (
 )
 from msopgen_wrap.graph.trace_rewrites import Composites, SymbolicIndices, without_mutations
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.graph.views import drop_idle_views, fill_places, move_views_to_inputs
+from msopgen_wrap.graph.views import (
+    drop_idle_views,
+    drop_slices_of_repeats,
+    fill_places,
+    move_views_to_inputs,
+)
 from msopgen_wrap.graph.wide_products import number_products, widen
 from msopgen_wrap.spec.differentiation import traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -456,6 +462,7 @@ def _trace_once(
     drop_idle_views(module.graph, keep_orders=bool(structural))
     move_reshapes_behind_work(module.graph)
     move_views_to_inputs(module.graph)
+    drop_slices_of_repeats(module.graph)
     module.graph.eliminate_dead_code()
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     output = next(n for n in module.graph.nodes if n.op == "output")

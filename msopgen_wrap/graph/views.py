@@ -140,6 +140,36 @@ def _same_sizes(first: Any, second: Any) -> bool:
     return len(one) == len(other) and all(map(_equal, one, other))
 
 
+def drop_slices_of_repeats(graph: Graph) -> None:
+    """Leave out slices of one element that is placed in many places of an axis.
+
+    Whatever places a slice keeps, they hold this element, and a mask chooses from them: the element
+    itself, which is broadcast, stands for them.
+    """
+    for node in graph.nodes:
+        if node.target is not _aten.slice.Tensor or len(node.args) < 2:
+            continue
+        placed: Any = node.args[0]
+        rank = placed.meta["val"].dim()
+        if placed.target is not _place or int(node.args[1]) % rank != placed.args[1] % rank:
+            continue
+        axis, repeat = placed.args[1] % rank, placed.args[0]
+        alike = all(u.target is _place or is_pointwise(u) for u in node.users)
+        elsewhere = all(u.target is not _place or u.args[1] % rank != axis for u in node.users)
+        spread = repeat.target is _aten.expand.default and _is_repeated(repeat, axis)
+        if not (alike and elsewhere and spread):
+            continue
+        sizes = list(repeat.args[1])
+        sizes[axis] = 1
+        with graph.inserting_before(node):
+            one = graph.call_function(_aten.expand.default, (repeat.args[0], sizes))
+        value = repeat.meta["val"]
+        with value.fake_mode:
+            one.meta["val"] = value.narrow(axis, 0, 1)
+        node.replace_all_uses_with(one)
+    graph.eliminate_dead_code()
+
+
 def repeats_nothing(node: Node) -> bool:
     """Whether a call of ``expand`` gives a tensor the sizes that it has.
 

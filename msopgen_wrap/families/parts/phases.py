@@ -30,14 +30,16 @@ from msopgen_wrap.families.parts.temporaries import (
 )
 from msopgen_wrap.graph.axes_of_one import changed_axes, sizes_of
 from msopgen_wrap.graph.cuts import sites
-from msopgen_wrap.graph.sizes import same_shape, size_hint
+from msopgen_wrap.graph.sizes import same_shape, same_size, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.graph.views import repeats_nothing
 from msopgen_wrap.schedule.anchors import ANCHORS, anchors
 from msopgen_wrap.schedule.calls import (
     AXES_OF_ONE,
     HANDLERS,
     IDENTITY,
+    PLACE,
     RESHAPES,
     VIEW_OPS,
     is_expanded,
@@ -286,6 +288,8 @@ class Phases:
                 return self._write(node.args[0])
             if target_name(node) in RESHAPES and is_expanded(node.args[0]):
                 return self._write(node)
+            if target_name(node) != PLACE and _is_placed_repeat(node.args[0]):
+                return self._write(node.args[0])
             if target_name(node) in RESHAPES and _is_moved(node.args[0]) and _joins(node):
                 return self._write(node.args[0])
         return False
@@ -414,6 +418,23 @@ class Phases:
             index: {site: _elements(node) for node, site in sites(graph).items()}
             for index, graph in graphs.items()
         }
+
+
+def _is_placed_repeat(node: Any) -> bool:
+    """Whether a node places a tensor that is repeated, along other axes than it is placed in.
+
+    Along that axis a repeat has one element for all places, which a mask chooses from.
+    """
+    if not isinstance(node, Node) or target_name(node) != PLACE:
+        return False
+    repeat, axis = node.args[0], node.args[1]
+    if target_name(repeat) != "aten.expand.default":  # type: ignore[arg-type]
+        return False
+    assert isinstance(repeat, Node) and isinstance(axis, int)
+    source: Any = repeat.args[0]
+    own, sizes = source.meta["val"].shape, repeat.meta["val"].shape
+    place = axis % len(sizes) - (len(sizes) - len(own))
+    return place >= 0 and same_size(own[place], sizes[axis]) and not repeats_nothing(repeat)
 
 
 def _with_wide_temporaries(plan_one: PlanOne) -> PlanOne:
