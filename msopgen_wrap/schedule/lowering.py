@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, size_of
 from msopgen_wrap.graph.views import kept_axes, repeats_nothing, reshapes
@@ -118,9 +118,8 @@ class Lowerer(WordReader):
         held = self.values.get(result) if isinstance(result, Node) else result
         if isinstance(held, Words) and param.dtypes[self.combo] == "int32":
             node = result if isinstance(result, Node) else None
-            raise WideTemporaryError(
-                param.name, self.unsupported_dtype("int64", param.name, node).diagnostics
-            )
+            refused = self.unsupported_dtype("int64", param.name, node)
+            raise refused if param.site is None else WideTemporaryError(param.name, refused)
         if by_words or isinstance(held, Words):
             words = self.words(result)
             low, high = map(self.word_tile, (words.low, words.high))
@@ -360,8 +359,8 @@ class WideTemporaryError(OpgenError):
         name: of the temporary.
     """
 
-    def __init__(self, name: str, diagnostics: list[Diagnostic]) -> None:
-        super().__init__(diagnostics)
+    def __init__(self, name: str, refused: OpgenError) -> None:
+        super().__init__(refused.diagnostics)
         self.name = name
 
 
