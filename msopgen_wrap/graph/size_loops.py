@@ -226,14 +226,15 @@ class SizeLoop:
             return "list"
         if after is before:
             return "same"
-        if not isinstance(after, torch.Tensor) or not isinstance(before, (torch.Tensor, *_NUMBERS)):
+        known = before is None or isinstance(before, (torch.Tensor, *_NUMBERS))
+        if not isinstance(after, torch.Tensor) or not known:
             self.refuse("a step changes a value that is no tensor")
         return "state"
 
     def _start(self, before: Any, after: Any) -> Any:
         """Return a state before the first step, in the shape and dtype of those after steps."""
         if not isinstance(before, torch.Tensor):
-            return torch.full_like(after, before)
+            return torch.full_like(after, 0 if before is None else before)  # None: never read
         start = before if before.dtype == after.dtype else before.to(after.dtype)
         return start if start.dim() == after.dim() else start.expand(after.shape)
 

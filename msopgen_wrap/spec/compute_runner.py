@@ -109,7 +109,7 @@ def compile_compute(
     checked = checked_code(code, compute_scope(spec))
     names = tuple(p.name for p in spec.outputs)
     saved = spec.save if _SAVED_VALUE in (replacements or {}) else ()
-    program, namespace = _program(checked, code, saved)
+    program, namespace = _program(checked, code, saved, names)
     namespace.update(replacements or {})
 
     def run(inputs: Mapping[str, Any], attrs: Mapping[str, Any] | None = None) -> Outputs:
@@ -161,8 +161,14 @@ def compile_backward(
     return run
 
 
-def rewritten(checked: CheckedCode, guards: bool) -> ast.Module:
-    """Return statements that never write their inputs; ``guards``: bound by ``compute_limits``."""
+def rewritten(checked: CheckedCode, guards: bool, results: tuple[str, ...] = ()) -> ast.Module:
+    """Return statements that never write their inputs.
+
+    Args:
+        checked: the code.
+        guards: bound them by ``compute_limits``.
+        results: names that are read behind the last statement.
+    """
     # A copy: the checked tree may be used again.
     body: list[ast.stmt] = []
     for i, statement in enumerate(checked.tree.body):
@@ -176,12 +182,15 @@ def rewritten(checked: CheckedCode, guards: bool) -> ast.Module:
             statement = ast.copy_location(ast.Assign([target], statement.value), statement)
         body.append(statement)
     body = copy.deepcopy(body)
-    module = ast.Module(with_size_loops(body) if guards else body, [])
+    module = ast.Module(with_size_loops(body, results) if guards else body, [])
     return ast.fix_missing_locations(compute_limits.Rewriter(guards).visit(module))
 
 
 def _program(
-    checked: CheckedCode, code: Code, saved: tuple[str, ...] = ()
+    checked: CheckedCode,
+    code: Code,
+    saved: tuple[str, ...] = (),
+    results: tuple[str, ...] = (),
 ) -> tuple[Any, dict[str, Any]]:
     from msopgen_wrap.spec.torch_names import BUILTIN_FUNCTIONS
 
@@ -189,7 +198,7 @@ def _program(
     from msopgen_wrap.spec.random_numbers import opgen  # imports torch
 
     try:
-        tree = with_saved_values(rewritten(checked, guards=True), saved, _SAVED_VALUE)
+        tree = with_saved_values(rewritten(checked, True, results), saved, _SAVED_VALUE)
         program = compile(tree, _FILE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise OpgenError(

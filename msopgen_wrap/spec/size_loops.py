@@ -51,15 +51,20 @@ SIZE_LOOP_HELPERS = {
 }
 
 
-def with_size_loops(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """Return statements in which loops over sizes are written for both cases."""
+def with_size_loops(statements: list[ast.stmt], results: Iterable[str] = ()) -> list[ast.stmt]:
+    """Return statements in which loops over sizes are written for both cases.
+
+    Args:
+        results: names that are read behind the last statement.
+    """
     sized: set[str] = set()
     assigned: set[str] = set()
     found = []
-    for statement in statements:
+    for place, statement in enumerate(statements):
         over_sizes = isinstance(statement, ast.For) and _has_size(statement.iter, sized)
         if isinstance(statement, ast.For) and over_sizes:
-            found.append(_both(statement, assigned))
+            later = _loaded(statements[place + 1 :]) | {*results}
+            found.append(_both(statement, assigned, later))
         else:
             found.append(statement)
         if isinstance(statement, ast.Assign) and _has_size(statement.value, sized):
@@ -83,21 +88,26 @@ def _has_size(expression: ast.expr, sized: set[str]) -> bool:
     return isinstance(expression, ast.Name) and expression.id in sized
 
 
-def _both(loop: ast.For, before: set[str]) -> ast.stmt:
+def _both(loop: ast.For, before: set[str], later: set[str]) -> ast.stmt:
     """Return the two forms of a loop.
 
     Args:
         before: names that are assigned before the loop.
+        later: names that are read behind it; they have no value before it where only it has them.
     """
     assert isinstance(loop.iter, ast.Call) and isinstance(loop.target, ast.Name)
     counter = loop.target.id
-    carried = sorted((_stored(loop.body) & (before | _read_first(loop.body))) - {counter})
+    stored = _stored(loop.body) - {counter}
+    known = stored & (before | _read_first(loop.body))
+    new = sorted(stored & later - known)
+    carried = sorted(known) + new
     arguments = ", ".join((counter, *carried))
     names = "".join(f"{name}, " for name in carried)
     ends = ", ".join(ast.unparse(end) for end in loop.iter.args)
     text = (
         f"if __opgen_open({ends}):\n"
-        f"    def __opgen_step({arguments}):\n        return ({names})\n"
+        + "".join(f"    {name} = None\n" for name in new)
+        + f"    def __opgen_step({arguments}):\n        return ({names})\n"
         f"    ({names}) = __opgen_run_steps(__opgen_step, ({names}), {ends})\n"
         f"else:\n    for {counter} in __opgen_size_steps({ends}):\n        pass\n"
     )
@@ -105,7 +115,7 @@ def _both(loop: ast.For, before: set[str]) -> ast.stmt:
         text = text.replace("    () = ", "    ")
     found = ast.parse(text).body[0]
     assert isinstance(found, ast.If)
-    function, steps = found.body[0], found.orelse[0]
+    function, steps = found.body[len(new)], found.orelse[0]
     assert isinstance(function, ast.FunctionDef) and isinstance(steps, ast.For)
     for node in ast.walk(found):
         if hasattr(node, "lineno"):
@@ -128,16 +138,22 @@ def _stored(statements: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
+def _loaded(statements: Iterable[ast.stmt]) -> set[str]:
+    """Return the names that statements read."""
+    return {
+        node.id
+        for statement in statements
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+
+
 def _read_first(statements: Iterable[ast.stmt]) -> set[str]:
     """Return the names that statements read before they assign them."""
     read: set[str] = set()
     stored: set[str] = set()
     for statement in statements:
-        loads = {
-            node.id
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
+        loads = _loaded([statement])
         if isinstance(statement, ast.AugAssign):
             loads |= _stored([statement])
         read |= loads - stored

@@ -60,6 +60,18 @@ CASES = {
         ["scan", "row", "elementwise"],
         '{dtype: x, shape: "[x[0], x[1]]"}',
     ),
+    "a value of the last step": Case(
+        "h = torch.zeros_like(x[:, 0])\nfor t in range(x.shape[1]):\n"
+        "  d = x[:, t] - h\n  y = h + d\n  h = h + 0.5 * d\ny = y + d",
+        ["scan", "elementwise"],
+        '{dtype: x, shape: "[x[0], x[2]]"}',
+    ),
+    "an output of the last step": Case(
+        "h = torch.zeros_like(x[:, 0])\nfor t in range(x.shape[1]):\n"
+        "  h = h * 0.5 + x[:, t]\n  y = h.exp()",
+        ["scan", "elementwise"],
+        '{dtype: x, shape: "[x[0], x[2]]"}',
+    ),
     "no state": Case(
         "rows = []\nfor t in range(x.shape[1]):\n  rows.append(x[:, t].exp() * w)\n"
         "y = torch.stack(rows, 1)",
