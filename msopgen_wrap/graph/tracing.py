@@ -67,6 +67,7 @@ from msopgen_wrap.graph.views import (
     move_views_to_inputs,
 )
 from msopgen_wrap.graph.wide_products import number_products, widen
+from msopgen_wrap.spec.compute_runner import error_place
 from msopgen_wrap.spec.differentiation import traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
@@ -351,11 +352,12 @@ def _restore_orders(
 
 
 def _size_diagnostic(spec: OpSpec, error: SizeBranchError) -> Diagnostic:
+    """Return OPG203 for the error that is being handled."""
     assert spec.compute is not None
     return Diagnostic(
         "OPG203",
         f"compute of {spec.op} branches on the size of an input",
-        spec.compute.location,
+        error_place(spec.compute),
         error.why,
         error.fix,
     )

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.spec.compute_guard import (
     ATTR_KINDS,
@@ -280,7 +280,7 @@ def _execute(program: Any, values: dict[str, Any], code: Code, wrap_errors: bool
             Diagnostic(
                 "OPG046",
                 str(error),
-                _error_place(code),
+                error_place(code),
                 why="evaluation of a spec must end, whatever it says",
                 fix="compute it with fewer or smaller values",
             )
@@ -292,7 +292,7 @@ def _execute(program: Any, values: dict[str, Any], code: Code, wrap_errors: bool
             Diagnostic(
                 "OPG071",
                 f"compute failed: {str(error).splitlines()[0] if str(error) else error!r}",
-                _error_place(code),
+                error_place(code),
                 why=f"torch raised {type(error).__name__}",
             )
         ) from error
@@ -310,7 +310,7 @@ def _made_without_data(values: Mapping[str, Any]) -> Any:
     return contextlib.nullcontext()
 
 
-def _error_place(code: Code) -> Any:
+def error_place(code: Code) -> Location:
     """Return the spec line whose evaluation raised the exception being handled."""
     frame = sys.exc_info()[2]
     line = 0
