@@ -410,7 +410,8 @@ def _behind_placements(users: list[Node]) -> list[Node]:
     found = list(users)
     for user in found:  # grows
         if target_name(user) == PLACE:
-            found += [u for u in user.users if u not in found]
+            cuts = ("aten.slice.Tensor", "aten.select.int", PLACE)
+            found += [u for u in user.users if u not in found and target_name(u) in cuts]
     return found
 
 
