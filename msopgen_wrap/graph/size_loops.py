@@ -75,22 +75,15 @@ class Rows(list[Any]):
 
     def stack(self, dim: int = 0) -> Any:
         """Return ``torch.stack(self, dim)``."""
-        rows = self._stacked
+        rows = self._stacked.flip(0) if self._backwards else self._stacked
         if self._before:
-            rows = torch.cat([torch.stack(self._before), self._in_order()])
-            rows = rows.flip(0) if self._backwards else rows
-        return self._in_place(rows, dim)
+            rows = torch.cat([torch.stack(self._before), rows])
+        return rows.movedim(0, dim) if dim else rows
 
     def cat(self, dim: int = 0) -> Any:
         """Return ``torch.cat(self, dim)``."""
         dim %= self[0].dim()
         return self.stack(dim).flatten(dim, dim + 1)
-
-    def _in_order(self) -> Any:
-        return self._stacked.flip(0) if self._backwards else self._stacked
-
-    def _in_place(self, rows: Any, dim: int) -> Any:
-        return rows.movedim(0, dim) if dim else rows
 
     def __getitem__(self, item: Any) -> Any:
         if item == 0 and type(item) is int and not self._before:
@@ -98,24 +91,13 @@ class Rows(list[Any]):
         if item == -1 and type(item) is int:
             return self._stacked.select(0, 0 if self._backwards else -1)
         if item == slice(None, None, -1) and not self._before:
-            return _Turned(self._loop, [], self._stacked, self._backwards)
+            return Rows(self._loop, [], self._stacked, not self._backwards)
         self._loop.refuse("an item in the middle of a list that the loop makes is read")
 
     def _is_not_known(self, *_: Any) -> NoReturn:
         self._loop.refuse("a list that the loop makes is used for more than torch.stack")
 
     __iter__ = __add__ = __radd__ = __iadd__ = __len__ = _is_not_known  # type: ignore[assignment]
-
-
-class _Turned(Rows):
-    """The list from its end: what comes first in it is the item of the last step."""
-
-    def __init__(self, loop: SizeLoop, before: list[Any], stacked: Any, backwards: bool) -> None:
-        super().__init__(loop, before, stacked, not backwards)
-
-    def stack(self, dim: int = 0) -> Any:
-        """Return ``torch.stack(self, dim)``."""
-        return self._in_place(self._in_order(), dim)
 
 
 @dataclass

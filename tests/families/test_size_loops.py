@@ -37,6 +37,11 @@ CASES = {
         "y = torch.stack(rows[::-1], dim=1)",
         ["scan", "elementwise"],
     ),
+    "from the last step, in the order of steps": Case(
+        "h = torch.zeros_like(x[:, 0])\nrows = [h]\nfor t in range(x.shape[1] - 2, -1, -1):\n"
+        "  h = w * h + x[:, t]\n  rows.append(h)\ny = torch.stack(rows, 1)",
+        ["scan", "elementwise"],
+    ),
     "from the second step": Case(
         "h = x[:, 0]\nrows = [h]\nfor t in range(1, x.shape[1]):\n"
         "  h = torch.maximum(w * h, x[:, t]) - 0.1 * x[:, t - 1]\n  rows.append(h)\n"
