@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.spec.loops import Step, check_states, length_of, listed
 from msopgen_wrap.torch_import import torch
 
@@ -117,41 +118,31 @@ def move_out_of_loops(graph: torch.fx.Graph) -> None:
     for after in [n for n in graph.nodes if str(n.target) == AFTER]:
         befores, results = (list(nodes) for nodes in after.args)  # type: ignore[arg-type]
         kept = list(results)
+        inside = reached(befores, lambda n: n.users)
         for result in results[len(befores) :]:
-            region = _behind_states(result, befores, results[: len(befores)])
+            region = _behind_states(result, befores, results[: len(befores)], inside)
             if region is not None and not all(map(_keeps_elements, region)):
                 _recompute(graph, after, results, result, region, len(befores))
                 kept.remove(result)
         if len(kept) < len(results):
             _shorten(graph, after, befores, results, kept)
-    graph.eliminate_dead_code()
+            graph.eliminate_dead_code()
 
 
-def _behind_states(result: Node, befores: list[Node], states: list[Node]) -> list[Node] | None:
-    """Return what makes a result of the next states, in order; None where it needs those before."""
-    found: set[Node] = set()
-    pending = [result]
-    inside = _dependents(befores)
-    while pending:
-        node = pending.pop()
-        if node in befores:
-            return None
-        if node in found or node in states or node not in inside:
-            continue
-        found.add(node)
-        pending += node.all_input_nodes
-    return sorted(found)
+def _behind_states(
+    result: Node, befores: list[Node], states: list[Node], inside: set[Node]
+) -> list[Node] | None:
+    """Return what makes a result of the next states, in order; None where it needs those before.
 
+    Args:
+        inside: the nodes that follow from the states before a step.
+    """
 
-def _dependents(nodes: list[Node]) -> set[Node]:
-    found: set[Node] = set()
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        if node not in found:
-            found.add(node)
-            pending += node.users
-    return found
+    def made_of(node: Node) -> list[Node]:
+        return [] if node in states or node in befores else node.all_input_nodes
+
+    found = reached([result], made_of) & inside
+    return None if found.intersection(befores) else sorted(found.difference(states))
 
 
 def _keeps_elements(node: Node) -> bool:
@@ -171,16 +162,12 @@ def _recompute(
     """Put the calls of a region behind a loop, on the states that it gives."""
     place = results.index(result)
     made: dict[Node, Node] = {}
-    last = max([after, *(u for u in after.users if u.args[1] < count)])  # type: ignore[operator]
-    with graph.inserting_after(last):
-        behind = graph.call_function(torch.ops.aten.alias.default, (results[0],))  # a mark
-    with graph.inserting_before(behind):
+    with graph.inserting_before(after.next):
         for number, state in enumerate(results[:count]):
             made[state] = graph.call_function(operator.getitem, (after, number))
             made[state].meta = dict(state.meta)
         for node in region:
             made[node] = graph.node_copy(node, lambda n: made.get(n, n))
-    graph.erase_node(behind)
     for user in list(after.users):
         if user.args[1] == place:
             user.replace_all_uses_with(made[result])

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from msopgen_wrap.graph.equal_sizes import always_equal
 from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.spec.compute_limits import MAX_STEPS
 from msopgen_wrap.spec.loops import listed
@@ -230,7 +231,7 @@ class SizeLoop:
         """Return the slices of all steps along a first axis."""
         first = source.first if source.forward else source.first - self._steps + 1
         tensor = source.tensor
-        if not _same(first, 0) or not _same(self._steps, tensor.shape[source.axis]):
+        if not always_equal(first, 0) or not always_equal(self._steps, tensor.shape[source.axis]):
             tensor = tensor.narrow(source.axis, first, self._steps)
         tensor = tensor.movedim(source.axis, 0) if source.axis else tensor
         return tensor if source.forward is not reverse else tensor.flip(0)
@@ -292,7 +293,7 @@ def _counter(item: Any) -> Counter | None:
     loop = next(end.loop for end in ends if isinstance(end, Counter))
     if item.step is not None or not isinstance(start, Counter) or not isinstance(stop, Counter):
         loop.refuse("a slice of several elements moves with the counter")
-    if start.factor != stop.factor or not _same(stop.offset - start.offset, 1):
+    if start.factor != stop.factor or not always_equal(stop.offset - start.offset, 1):
         loop.refuse("a slice of several elements moves with the counter")
     return start
 
@@ -309,9 +310,3 @@ def has_counter(index: Any) -> bool:
 
 def _copies(values: Any) -> list[Any]:
     return [list(v) if type(v) is list else v for v in values]
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two sizes are the same in every call."""
-    expressions = [n.node.expr if isinstance(n, torch.SymInt) else n for n in (one, other)]
-    return bool(expressions[0] == expressions[1])

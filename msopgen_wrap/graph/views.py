@@ -12,6 +12,8 @@ import operator
 from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
+from msopgen_wrap.graph.equal_sizes import always_equal, fixed_size
+from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -90,7 +92,7 @@ def reshapes(graph: Graph) -> list[Node]:
 def kept_axes(before: Node, after: Node) -> int:
     """Return how many axes in front have the same sizes in the shapes of two nodes."""
     pairs = zip(before.meta["val"].shape, after.meta["val"].shape, strict=False)
-    return [*(_equal(a, b) for a, b in pairs), False].index(False)
+    return [*(always_equal(a, b) for a, b in pairs), False].index(False)
 
 
 def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
@@ -137,7 +139,7 @@ def _is_idle(node: Node) -> bool:
 def _same_sizes(first: Any, second: Any) -> bool:
     """Whether two nodes have the same sizes in every call, not in the sample alone."""
     one, other = first.meta["val"].shape, second.meta["val"].shape
-    return len(one) == len(other) and all(map(_equal, one, other))
+    return len(one) == len(other) and all(map(always_equal, one, other))
 
 
 def drop_slices_of_repeats(graph: Graph) -> None:
@@ -167,7 +169,6 @@ def drop_slices_of_repeats(graph: Graph) -> None:
         with value.fake_mode:
             one.meta["val"] = value.narrow(axis, 0, 1)
         node.replace_all_uses_with(one)
-    graph.eliminate_dead_code()
 
 
 def repeats_nothing(node: Node) -> bool:
@@ -176,16 +177,8 @@ def repeats_nothing(node: Node) -> bool:
     It and the sizes are made of one input: those of another may be larger than 1 in a call where
     this one's are 1.
     """
-    inputs: set[Node] = set()
-    pending = [n for n in node.all_input_nodes]
-    seen = set(pending)
-    while pending:
-        found = pending.pop()
-        if found.op == "placeholder" and is_tensor(found):
-            inputs.add(found)
-        before = [n for n in found.all_input_nodes if n not in seen]
-        seen.update(before)
-        pending += before
+    above = reached(node.all_input_nodes, lambda n: n.all_input_nodes)
+    inputs = [n for n in above if n.op == "placeholder" and is_tensor(n)]
     return len(inputs) == 1 and _same_sizes(node.args[0], node)
 
 
@@ -402,7 +395,7 @@ def _through(
 
     target = view.target
     if target in RESHAPES:
-        same = missing == 0 and all(_equal(a, b) for a, b in zip(shape, whole, strict=True))
+        same = missing == 0 and all(always_equal(a, b) for a, b in zip(shape, whole, strict=True))
         if not same:
             return None
         # not a view: what it is of need not be contiguous
@@ -424,7 +417,7 @@ def _through(
         flipped: Any = view.args[1]
         turned = [int(a) % len(whole) - missing for a in flipped]
         own = [a for a in turned if a >= 0 and not _is_repeated(value, a)]
-        if not all(_equal(shape[a], whole[a + missing]) for a in own):
+        if not all(always_equal(shape[a], whole[a + missing]) for a in own):
             return None
         return call(target, value, own) if own else value
     axis: Any = view.args[1] if len(view.args) > 1 else 0
@@ -434,8 +427,8 @@ def _through(
     place = int(axis) % len(whole) - missing
     if place < 0:
         return value
-    single = _number(shape[place]) == 1
-    if not single and not _equal(shape[place], whole[place + missing]):
+    single = fixed_size(shape[place]) == 1
+    if not single and not always_equal(shape[place], whole[place + missing]):
         return None
     if target is _aten.select.int:
         return call(target, value, place, 0 if single else view.args[2])
@@ -451,33 +444,18 @@ def _is_spread_for(source: Node, value: Node) -> bool:
         if is_tensor(other) and other.target is not _aten.expand.default:
             shape = other.meta["val"].shape
             same = len(shape) == len(whole)
-            if same and all(_equal(a, b) for a, b in zip(shape, whole, strict=True)):
+            if same and all(always_equal(a, b) for a, b in zip(shape, whole, strict=True)):
                 return True
     return False
 
 
 def _is_repeated(value: Node, axis: int) -> bool:
     """Whether all elements along an axis are the same one."""
-    if _number(value.meta["val"].shape[axis]) == 1:
+    if fixed_size(value.meta["val"].shape[axis]) == 1:
         return True
     if value.target is not _aten.expand.default:
         return False
     source: Any = value.args[0]
     own = source.meta["val"].shape
     place = axis - len(value.meta["val"].shape) + len(own)
-    return place < 0 or _number(own[place]) == 1
-
-
-def _number(size: Any) -> int | None:
-    """Return a size that is the same in every call, None for any other."""
-    known = size.node.maybe_as_int() if isinstance(size, torch.SymInt) else size
-    return None if known is None else int(known)
-
-
-def _equal(first: Any, second: Any) -> bool:
-    """Whether two sizes are the same number in every call."""
-    if _number(first) is not None:
-        return _number(first) == _number(second)
-    if isinstance(first, torch.SymInt) and isinstance(second, torch.SymInt):
-        return bool(first.node.expr == second.node.expr)
-    return False
+    return place < 0 or fixed_size(own[place]) == 1

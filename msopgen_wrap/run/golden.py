@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -258,12 +259,17 @@ def _as_float32(value: Any) -> Any:
 
 def _makes_floats(func: Any, args: Any, kwargs: dict[str, Any]) -> bool:
     """Whether a call makes a tensor of no other one, in the dtype that PyTorch has by default."""
-    asks = any(a.name == "dtype" for a in func._schema.arguments)
-    given = tree_leaves((args, kwargs))
-    if not asks or kwargs.get("dtype") is not None or any(map(torch.is_tensor, given)):
+    if not _asks_dtype(func) or kwargs.get("dtype") is not None:
+        return False
+    if any(map(torch.is_tensor, tree_leaves((args, kwargs)))):
         return False
     with torch.utils._python_dispatch._disable_current_modes():
         return bool(func(*args, **{**kwargs, "device": "meta"}).is_floating_point())
+
+
+@functools.cache
+def _asks_dtype(func: Any) -> bool:
+    return any(argument.name == "dtype" for argument in func._schema.arguments)
 
 
 def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Reference:

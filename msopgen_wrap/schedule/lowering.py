@@ -405,13 +405,15 @@ def _users(node: Node) -> list[Node]:
     return found
 
 
+_CUTS = ("aten.slice.Tensor", "aten.select.int", PLACE)
+
+
 def _behind_placements(users: list[Node]) -> list[Node]:
-    """Add what reads the tensors that an expanded one is placed in: it moves the repeats, too."""
+    """Add what cuts the tensors that an expanded one is placed in: it cuts the repeats, too."""
     found = list(users)
     for user in found:  # grows
         if target_name(user) == PLACE:
-            cuts = ("aten.slice.Tensor", "aten.select.int", PLACE)
-            found += [u for u in user.users if u not in found and target_name(u) in cuts]
+            found += [u for u in user.users if u not in found and target_name(u) in _CUTS]
     return found
 
 

@@ -34,6 +34,7 @@ from msopgen_wrap.graph.sizes import same_shape, same_size, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import repeats_nothing
+from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.schedule.anchors import ANCHORS, anchors
 from msopgen_wrap.schedule.calls import (
     AXES_OF_ONE,
@@ -508,14 +509,7 @@ def _is_unknown(node: Node) -> bool:
 
 
 def _ancestors(node: Node) -> set[Node]:
-    found: set[Node] = set()
-    pending = list(node.all_input_nodes)
-    while pending:
-        above = pending.pop()
-        if above not in found:
-            found.add(above)
-            pending += above.all_input_nodes
-    return found
+    return reached(node.all_input_nodes, lambda above: above.all_input_nodes)
 
 
 def _values(node: Node) -> list[Node]:
@@ -572,16 +566,8 @@ def _is_reduced(node: Node) -> bool:
 def _rest(traced: TracedGraph, chosen: list[Node]) -> set[Node]:
     """Return what the outputs still take when the chosen values are given, those included."""
     cut = set(chosen)
-    seen: set[Node] = set()
-    pending = [n for n in traced.outputs.values() if isinstance(n, Node)]
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node not in cut:
-            pending += node.all_input_nodes
-    return seen
+    outputs = [n for n in traced.outputs.values() if isinstance(n, Node)]
+    return reached(outputs, lambda n: [] if n in cut else n.all_input_nodes)
 
 
 def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node]:
