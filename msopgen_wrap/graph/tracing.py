@@ -16,6 +16,16 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.asked_traces import asked_part, fuller_variant
+from msopgen_wrap.graph.attr_places import (
+    Places,
+    count_places,
+    count_polynomials,
+    count_values,
+    order_places,
+    orders_axes,
+    other_order,
+    restore_counts,
+)
 from msopgen_wrap.graph.axes_of_one import name_axes_of_one
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
@@ -40,16 +50,7 @@ from msopgen_wrap.graph.saved_values import use_saved_values
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
 from msopgen_wrap.graph.size_branches import SizeBranchError
-from msopgen_wrap.graph.structural import (
-    Places,
-    count_places,
-    count_values,
-    order_places,
-    orders_axes,
-    other_order,
-    restore_counts,
-    shaping_attrs,
-)
+from msopgen_wrap.graph.structural import shaping_attrs
 from msopgen_wrap.graph.symbols import StructureError, SymbolEnv
 from msopgen_wrap.graph.trace_inputs import (
     attr_values,
@@ -303,28 +304,43 @@ def _with_counts(
 ) -> TracedGraph:
     """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
     found: dict[str, Places] = {}
+    others: dict[str, tuple[int, Graph]] = {}
     demands = traced.demands
     known = {**sample_attrs(spec), **dict(variant.attrs), **spec.chosen_attrs(combo)}
+
+    def trace_with(counts: dict[str, int]) -> TracedGraph | None:
+        chosen = {**traced.structural, **counts}
+        sizes = shapes
+        try:
+            for name in counts:
+                sizes = with_ruled_sizes(spec, sizes, {**known, **chosen}, name)
+            return _trace_once(spec, variant, combo, sizes, chosen)
+        except Exception:  # a count that does not divide the sample
+            return None
+
     for name in count_attrs(spec):
         if name not in traced.structural:
             continue
         for value in count_values(traced.structural[name]):
-            chosen = {**traced.structural, name: value}
-            try:
-                sizes = with_ruled_sizes(spec, shapes, {**known, **chosen}, name)
-                other = _trace_once(spec, variant, combo, sizes, chosen)
-            except Exception:  # a count that does not divide the sample
+            other = trace_with({name: value})
+            if other is None:
                 continue
             places = count_places(traced, name, other, value)
             if places is not None:
                 found[name] = places
+                others[name] = (value, other.graph)
                 known_value = traced.structural[name]
                 demands = with_count(demands, known_value, other.demands, value, name)
                 break
         else:
             raise StructureError((name,))  # other sample sizes may do
+
+    def graph_with(counts: dict[str, int]) -> Graph | None:
+        other = trace_with(counts)
+        return other.graph if other is not None else None
+
     # only now: a graph with one count in it is no other's with another
-    restore_counts(traced, found)
+    restore_counts(traced, found, count_polynomials(traced, found, others, graph_with))
     traced.demands = demands
     return traced
 

@@ -262,7 +262,7 @@ class Lowerer(WordReader):
             if value.counted is not None and not value.steps and self._shape_of(sizes):
                 counted = replace(value.counted, shape=self._shape_of(sizes))
                 return replace(value, rank=len(sizes), counted=counted)
-            step = self._step_to(source, node, sizes, node)
+            step = self._step_to(source, node, sizes, (node,))
             front = self._leading_ones(step)
             step = replace(step, shape=step.shape[front:])
             return replace(value, rank=len(sizes), steps=(*value.steps, step), leading=front)
@@ -271,9 +271,10 @@ class Lowerer(WordReader):
             if reshaped is not None:
                 return reshaped
         if isinstance(value, Reshaped):
-            return value
+            return replace(value, nodes=(*value.nodes, node))
         rank = len(source.meta["val"].shape)
-        return Reshaped(node, source, tuple(self._known_size(source, axis) for axis in range(rank)))
+        sizes = tuple(self._known_size(source, axis) for axis in range(rank))
+        return Reshaped((node,), source, sizes)
 
     def _shape_of(self, sizes: list[ScalarExpr]) -> str:
         """Return the input whose shape the sizes are; empty for none."""
@@ -284,8 +285,10 @@ class Lowerer(WordReader):
             return ""
         return names.pop()
 
-    def _step_to(self, before: Node, after: Node, sizes: list[ScalarExpr], node: Node) -> Step:
-        """Return the step between the shapes on both sides of a reshape.
+    def _step_to(
+        self, before: Node, after: Node, sizes: list[ScalarExpr], nodes: tuple[Node, ...]
+    ) -> Step:
+        """Return the step between the shapes on both sides of some reshapes.
 
         Where all ranks are fixed every size is said: of an empty tensor none follows from the rest.
         Else axes in front that stay as they are go unsaid where a higher rank has more of them.
@@ -293,11 +296,11 @@ class Lowerer(WordReader):
         Args:
             before, after: nodes that have these shapes.
             sizes: those after the step.
-            node: the reshape.
+            nodes: the reshapes, one of the other.
         """
         if not self._has_fixed_ranks():
             rank, kept = len(before.meta["val"].shape), kept_axes(before, after)
-            if not 0 < kept < min(rank, len(sizes)) or not self._changes_tail(node):
+            if not 0 < kept < min(rank, len(sizes)) or not self._change_tails(nodes):
                 return reshape_step(sizes)
             return replace(reshape_step(sizes[kept:]), axis=kept - rank)
         known = [
@@ -307,9 +310,10 @@ class Lowerer(WordReader):
         every = tuple(size for size in known if size is not None)
         return Step("reshape", shape=every) if len(every) == len(known) else reshape_step(sizes)
 
-    def _changes_tail(self, node: Node) -> bool:
-        """Whether a reshape changes the same last axes at every rank."""
-        return reshapes(self.traced.graph).index(node) in self.axis_names.tails
+    def _change_tails(self, nodes: tuple[Node, ...]) -> bool:
+        """Whether each reshape changes the same last axes at every rank."""
+        every = reshapes(self.traced.graph)
+        return all(every.index(node) in self.axis_names.tails for node in nodes)
 
     def _leading_ones(self, step: Step) -> int:
         """Return how many axes of size 1 a reshape makes in front, which broadcasting adds as well.
@@ -336,7 +340,7 @@ class Lowerer(WordReader):
             self.stored_shapes[name] = StoredShape(value.sizes, own)
             return value.value
         assert isinstance(result, Node)
-        step = self._step_to(result, value.value, list(value.sizes), value.node)
+        step = self._step_to(result, value.value, list(value.sizes), value.nodes)
         self.output_views[name] = View(name, len(value.sizes), (step,))
         return value.value
 

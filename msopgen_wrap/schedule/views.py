@@ -188,12 +188,12 @@ class Reshaped:
     """A value that an output holds in another shape.
 
     Attributes:
-        node: the reshape.
+        nodes: the reshapes, each one of what the one before it gives.
         value: the node whose elements they are, in their order.
         sizes: the sizes of that node.
     """
 
-    node: Any
+    nodes: tuple[Any, ...]
     value: Any
     sizes: tuple[ScalarExpr, ...]
 
