@@ -11,7 +11,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +58,8 @@ class Term:
 class Polynomial:
     """A whole number that code makes of several counts: a sum of products of them.
 
-    ``(kernel - 1) * dilation`` is ``{("kernel", "dilation"): 1, ("dilation",): -1}``. No product has
-    a count twice.
+    ``(kernel - 1) * dilation`` is ``{("kernel", "dilation"): 1, ("dilation",): -1}``. A product has
+    each count once at most.
     """
 
     factors: dict[tuple[str, ...], int]
@@ -68,7 +68,7 @@ class Polynomial:
     def through(
         numbers: dict[frozenset[str], int], known: dict[str, int], others: dict[str, int]
     ) -> Polynomial | None:
-        """Return the polynomial that has given values; None where a factor would be no whole number.
+        """Return the polynomial with these values; None where a factor would be no whole number.
 
         Args:
             numbers: for each set of attrs, the number where these have their other values.
@@ -91,6 +91,14 @@ class Polynomial:
                     rest = math.prod(-known[name] for name in product if name not in part)
                     factors[part] += change // steps * rest
         return Polynomial({product: factor for product, factor in factors.items() if factor})
+
+
+def _subsets(names: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """Return all sets of some names, the smallest first."""
+    listed = list(names)
+    return itertools.chain.from_iterable(
+        itertools.combinations(listed, size) for size in range(len(listed) + 1)
+    )
 
 
 # A place in a graph: the node, and where in its arguments.
@@ -165,11 +173,10 @@ def count_polynomials(
         if not 2 <= len(terms) <= _MOST_COUNTS or not any(t.offset for t in terms.values()):
             continue
         numbers = {}
-        for size in range(len(terms) + 1):
-            for names in map(frozenset, itertools.combinations(terms, size)):
-                if names not in graphs:
-                    graphs[names] = trace_with({name: others[name][0] for name in names})
-                numbers[names] = _number_at(graphs[names], nodes[place[0]], place)
+        for names in map(frozenset, _subsets(terms)):
+            if names not in graphs:
+                graphs[names] = trace_with({name: others[name][0] for name in names})
+            numbers[names] = _number_at(graphs[names], nodes[place[0]], place)
         if all(type(number) is int for number in numbers.values()):
             known = {name: traced.structural[name] for name in terms}
             polynomial = Polynomial.through(numbers, known, {n: others[n][0] for n in terms})

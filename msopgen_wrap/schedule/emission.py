@@ -86,7 +86,7 @@ class Emitter(Refusals):
         if isinstance(value, View):
             return self._load(value)
         if isinstance(value, Reshaped):
-            raise OpgenError(self.unsupported(value.node, "a computed or rearranged tensor"))
+            raise OpgenError(self.unsupported(value.nodes[0], "a computed or rearranged tensor"))
         if isinstance(value, Words):
             raise self.unsupported_dtype("int64", "", self._node_of(value))
         if isinstance(value, (Val, Scalar)):

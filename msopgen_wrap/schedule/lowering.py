@@ -273,8 +273,8 @@ class Lowerer(WordReader):
         if isinstance(value, Reshaped):
             return replace(value, nodes=(*value.nodes, node))
         rank = len(source.meta["val"].shape)
-        sizes = tuple(self._known_size(source, axis) for axis in range(rank))
-        return Reshaped((node,), source, sizes)
+        before = tuple(self._known_size(source, axis) for axis in range(rank))
+        return Reshaped((node,), source, before)
 
     def _shape_of(self, sizes: list[ScalarExpr]) -> str:
         """Return the input whose shape the sizes are; empty for none."""

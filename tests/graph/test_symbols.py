@@ -13,6 +13,7 @@ import itertools
 import math
 import random
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ from harness import BuiltOp, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.graph.attr_places import Polynomial
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.graph.scalars import Const, evaluate
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.schedule.ranks import apply_steps
+from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import Attr, DimSlice, ShapeList
 
 # Defaults that say nothing about which attr a number is.
@@ -366,6 +369,52 @@ def test_a_number_made_of_a_count(tmp_path: Path, name: str) -> None:
         outputs, golden, result = op.run({"x": x}, values, mode="check")
         assert result.findings == []
         torch.testing.assert_close(outputs["z"].double(), golden["z"], rtol=1e-3, atol=1e-3)
+
+
+CAUSAL = """
+op: CausalSymbols
+inputs:
+  x: {dtype: float32, rank: 3}
+  w: {dtype: float32, shape: "[x[1], 1, width]"}
+attrs:
+  width: {default: 4, min: 2}
+  dilation: {default: 3, min: 1}
+outputs: {y: like x}
+compute: |
+  behind = F.pad(x, ((width - 1) * dilation, 0))
+  y = torch.tanh(F.conv1d(behind, w, dilation=dilation, groups=x.shape[1])) + x
+"""
+
+
+def test_a_number_that_is_a_sum_of_products_of_counts(tmp_path: Path) -> None:
+    """A causal convolution pads by `(width - 1) * dilation`, which is no multiple of the width."""
+    spec = parse_spec(CAUSAL, "causal.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for width, dilation in ((4, 3), (2, 1), (3, 5), (5, 2)):
+        given = {"x": torch.randn(2, 3, 17), "w": torch.randn(3, 1, width)}
+        attrs = {"width": width, "dilation": dilation}
+        outputs, golden, result = op.run(given, attrs, mode="check")
+        assert result.findings == []
+        torch.testing.assert_close(outputs["y"].double(), golden["y"], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda a, b, c: (a - 1) * b + c, lambda a, b, c: a * b * c - 2 * b + 7]
+)
+def test_polynomials_of_counts_are_found(make: Callable[[int, int, int], int]) -> None:
+    known, others = {"a": 4, "b": 3, "c": 2}, {"a": 2, "b": 5, "c": 7}
+    numbers = {
+        frozenset(changed): make(*(others[n] if n in changed else known[n] for n in known))
+        for size in range(4)
+        for changed in itertools.combinations(known, size)
+    }
+    found = Polynomial.through(numbers, known, others)
+    assert found is not None
+    for values in itertools.product((1, 3, 6), repeat=3):
+        at = dict(zip(known, values, strict=True))
+        total = sum(f * math.prod(at[n] for n in names) for names, f in found.factors.items())
+        assert total == make(*values)
 
 
 def test_sizes_that_break_the_output_rule_are_refused_by_tiling(tmp_path: Path) -> None:

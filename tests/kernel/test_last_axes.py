@@ -131,3 +131,25 @@ backward: kernel
         outputs, golden, result = op.run(given, {"n": count})
         assert result.findings == [], (shape, count)
         check(outputs["grad_x"], golden["grad_x"])
+
+
+def test_reshapes_one_behind_the_other(tmp_path):
+    """The loss of each label leaves a row of one class, and gets the shape of the labels."""
+    text = """
+op: LastAxesLabels
+inputs:
+  x: {dtype: float32, rank: [2, 6]}
+  t: {dtype: int64, shape: "[x[0], *x[2:]]"}
+outputs: {y: like t}
+compute: |
+  rows = x.reshape(x.shape[0], x.shape[1], -1)
+  y = F.cross_entropy(rows, t.reshape(t.shape[0], -1), reduction='none').reshape(t.shape)
+"""
+    spec = parse_spec(text, "labels.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape in ((5, 7), (5, 7, 3), (2, 3, 4, 5), (2, 3, 2, 2, 3)):
+        labels = torch.randint(0, shape[1], (shape[0], *shape[2:]))
+        outputs, golden, result = op.run({"x": torch.randn(shape), "t": labels}, {})
+        assert result.findings == [], shape
+        check(outputs["y"], golden["y"])

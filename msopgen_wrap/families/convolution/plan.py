@@ -104,7 +104,8 @@ def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
     for name in traced.structural:
         attr = spec.attr(name)
         values = [] if attr.type == "list_int" else other_values(attr, traced)
-        for value in [v for v in (*values, 1, 2) if v != traced.structural[name]]:
+        small = [v for v in (1, 2) if attr.minimum is None or v >= attr.minimum]
+        for value in [v for v in (*values, *small) if v != traced.structural[name]]:
             if attr.type == "list_int":
                 value = [value] * len(traced.structural[name])
             again = trace_with(spec, traced, name, value)
