@@ -141,3 +141,40 @@ def test_results_and_sanitizer(name: str, tmp_path) -> None:
                 assert got.shape == want.shape and result.findings == []
                 bound = 2.0**-7 if dtype is torch.float16 else 2.0**-15
                 assert bool(((got - want).abs() <= bound * want.abs().clamp(min=1)).all())
+
+
+SHARED_MASK = """
+op: SharedMask
+inputs:
+  q: {dtype: [float16, float32], rank: 4}
+  k: {dtype: q, rank: 4}
+  v: {dtype: q, shape: like k}
+  m: {dtype: q, shape: "[k[0], k[1], q[2], k[2]]"}
+outputs: {y: like q}
+compute: |
+  b, h, s, d = q.shape
+  heads, keys, n = k.shape[1], k.shape[2], h // k.shape[1]
+  m = m[:, :, None].expand(b, heads, n, s, keys).reshape(b, heads * n, s, keys)
+  k = k[:, :, None].expand(b, heads, n, keys, d).reshape(b, heads * n, keys, d)
+  w = v[:, :, None].expand(b, heads, n, keys, d).reshape(b, heads * n, keys, d)
+  y = torch.softmax(q @ k.mT + m, -1) @ w
+backward: none
+cases:
+  - {q: [2, 4, 7, 32], k: [2, 2, 20, 32], v: [2, 2, 20, 32], m: [2, 2, 7, 20]}
+"""
+
+
+def test_heads_that_share_a_mask(tmp_path) -> None:
+    """The mask of each head of keys is written once per head of the query; the rest is one pass."""
+    spec = parse_spec(SHARED_MASK, "shared.yaml").spec
+    assert spec is not None
+    plan = plan_op(spec)
+    assert [p.family.name for p in plan.parts] == ["elementwise", "attention"]
+    op = BuiltOp(spec, tmp_path)
+    for heads, shared in ((2, 2), (1, 5), (3, 1)):
+        q, m = torch.randn(2, heads * shared, 9, 16), torch.randn(2, heads, 9, 21)
+        k, v = torch.randn(2, heads, 21, 16), torch.randn(2, heads, 21, 16)
+        given = {"q": q, "k": k, "v": v, "m": m}
+        outputs, golden, result = op.run(given, mode="check")
+        assert result.findings == []
+        torch.testing.assert_close(outputs["y"].double(), golden["y"], rtol=1e-3, atol=1e-4)

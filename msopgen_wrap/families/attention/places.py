@@ -16,6 +16,7 @@ from msopgen_wrap.families.attention.scores import (
     Condition,
     Line,
     Literal,
+    Operand,
     Scores,
     Stage,
 )
@@ -75,10 +76,12 @@ class PlaceReader(ProductLowerer):
 
     def _mask_view(self, node: Node, view: View) -> View:
         """Return a tensor that broadcasts to the scores, with rows that lie without gaps."""
-        strange = any(step.op not in _MASK_STEPS for step in view.steps)
-        if strange or view.counted is not None:
+        operand = Operand.of(view)
+        strange = any(step.op not in _MASK_STEPS for step in operand.steps)
+        # heads that share a mask read it from the workspace, one copy each
+        if strange or operand.counted is not None or operand.repeat != ONE:
             raise self.more(node)
-        return replace(view, leading=0, rank=view.rank - view.leading)
+        return replace(operand.plain(), leading=0, rank=operand.rank - operand.leading)
 
     def _condition(self, value: Any, node: Node) -> Condition:
         found = self.values.get(value) if isinstance(value, Node) else value

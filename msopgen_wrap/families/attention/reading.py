@@ -242,7 +242,7 @@ class AttentionReader(PlaceReader):
     def _added(self, node: Node, other: Any) -> list[ScoreStep]:
         if isinstance(other, View) and other.counted is None:
             operand = Operand.of(other)
-            return [ScoreStep(ADD, operand.factor, self._mask_view(node, operand.plain()))]
+            return [ScoreStep(ADD, operand.factor, self._mask_view(node, operand))]
         if isinstance(other, Choice):
             condition, number = other.condition, other.number
             if number == ZERO:

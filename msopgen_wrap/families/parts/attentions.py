@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from msopgen_wrap.families.parts.operand_dtypes import input_dtypes, root
+from msopgen_wrap.families.parts.operand_dtypes import input_dtypes, is_view, root
 from msopgen_wrap.graph.wide_products import has_input_dtypes
 from msopgen_wrap.schedule.anchors import ANCHORS, anchors
-from msopgen_wrap.schedule.calls import target_name
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, target_name
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.torch_import import torch
 
@@ -33,7 +33,8 @@ class FoundAttention:
             without views.
         products: what the products read of these.
         masks: what is added to the scores, or selects of them, without views: tensors that are no
-            scores. A choice between two numbers stands there as its condition.
+            scores. Where heads share a mask, it is a view that repeats it. A choice between two
+            numbers stands there as its condition.
     """
 
     result: Node
@@ -107,8 +108,22 @@ def _masks(scores: Node, weights: Any) -> tuple[Node, ...]:
                 pending.append(above)
                 seen.add(above)
             elif above not in made and _axes(above):
-                found[_condition(root(above))] = None
+                found[_condition(_mask(above))] = None
     return tuple(found)
+
+
+def _mask(node: Node) -> Node:
+    """Return what a mask is a view of, but for the view that repeats it for heads."""
+    while is_view(node):
+        source: Any = node.args[0]
+        expanded = source
+        while target_name(expanded) in IDENTITY:
+            expanded = expanded.args[0]
+        joined = target_name(node) in RESHAPES and _axes(node) < _axes(source)
+        if joined and target_name(expanded) == "aten.expand.default":
+            break
+        node = source
+    return node
 
 
 def _axes(node: Node) -> int:
@@ -122,7 +137,7 @@ def _condition(mask: Node) -> Node:
         condition, *choices = mask.all_input_nodes
         if any(map(_axes, choices)):
             break
-        mask = root(condition)
+        mask = _mask(condition)
     return mask
 
 

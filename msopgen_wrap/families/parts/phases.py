@@ -170,7 +170,8 @@ class Phases:
                 continue
             self.no_attentions.add(site)  # not tried again, whatever comes of it
             dtypes = attention_dtypes(part, found, self.given)
-            masks = [n for n in found.masks if not _is_given(n) and not _is_filled(n)]
+            computed = [n for n in found.masks if is_view(n) or not _is_given(n)]
+            masks = [n for n in computed if not _is_filled(n)]
             # The family reads causal masks of positions itself; others lie in the workspace.
             choices = ([], masks) if masks else ([],)
             if dtypes is not None and any(
