@@ -107,8 +107,9 @@ class NameChecker:
         self.assigned: set[str] = set()
         self.loops = 0
         self.repeated = False  # inside a for statement
-        self.functions: dict[str, int] = {}  # name -> number of its arguments
-        self.in_step = False  # inside a function
+        self.functions: dict[str, ast.FunctionDef] = {}
+        self.callers: set[str] = set()  # functions that call others
+        self.in_function = False
 
     # ---- reporting ----
 

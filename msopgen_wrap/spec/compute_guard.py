@@ -2,7 +2,7 @@
 
 A spec is data: its code may name functional torch operators, tensor methods, arithmetic, literals,
 ``if`` on attrs, loops of a known number of steps, ``append`` to lists of its own, one kind of
-comprehension and functions that ``opgen.loop`` calls, and nothing else.
+comprehension and functions of its own, and nothing else.
 What is not listed is refused, so import, dunder names, attribute escapes, ``eval``, files and
 processes cannot be reached, and literals, powers and repeats are bounded, so that evaluation cannot
 be made to run for ever.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.loops import run_loop
@@ -87,7 +88,15 @@ def test_states_keep_their_shape_and_dtype(states, step, text) -> None:
     [
         (f"{STEP}  y = opgen.loop(other, h0, x)", "is no function of this compute"),
         ("y = opgen.loop(x, h0, x)", "is no function of this compute"),
-        (f"{STEP}  y = step(h0, x)", "'step' is a function, not a value"),
+        (f"{STEP}  y = step(h0)", "'step' is called with other arguments"),
+        (f"{STEP}  y = step(h=h0, x=x)", "'step' is called with other arguments"),
+        (f"{STEP}  y = step(*[h0, x])", "'step' is called with other arguments"),
+        (
+            f"{STEP}  def two(h):\n      return step(h, h)\n"
+            "  def three(h):\n      return two(h)\n  y = three(x)",
+            "'two' calls functions and is called by one",
+        ),
+        ("def size(h):\n      return float(h)\n  y = x * size(x)", "reads its data"),
         (f"{STEP}  y = x + step", "'step' is a function, not a value"),
         (f"{STEP}  step = x\n{LOOP}", "'step' is a function and cannot be assigned"),
         (f"{STEP}  y = opgen.loop(step, h0, x, 0)", "opgen.loop has other arguments"),
@@ -109,6 +118,34 @@ def test_states_keep_their_shape_and_dtype(states, step, text) -> None:
         (f"def step(h, x):\n      return h.__class__\n{LOOP}", "'.__class__' is not allowed"),
     ],
 )
-def test_functions_are_steps_and_nothing_else(code: str, text: str) -> None:
+def test_functions_are_called_with_plain_arguments(code: str, text: str) -> None:
     found = findings(code)
     assert any(text in what for what in found), found
+
+
+CALLED = """
+def scaled(t, root, eps):
+      return t / torch.sqrt(t.pow(2).mean(-1, keepdim=True) + eps) * root
+  def halves(t):
+      n = t.shape[-1] // 2
+      return t[..., :n], t[..., n:]
+  def gated(t):
+      a, b = halves(t)
+      return torch.cat([a * torch.sigmoid(b), b], -1)
+  y = gated(scaled(x, 2.0, 1e-6)) + scaled(h0, decay, decay)
+"""
+
+
+def test_functions_are_called_by_the_formula() -> None:
+    result = parse_spec(SPEC.format(code=CALLED.strip()))
+    assert result.diagnostics == [] and result.spec is not None
+    x, h0 = torch.randn(6, 4), torch.randn(4)
+    y = compile_compute(result.spec)({"x": x, "h0": h0}, {"decay": 0.5})["y"]
+
+    def scaled(t: torch.Tensor, root: float, eps: float) -> torch.Tensor:
+        return t / torch.sqrt(t.pow(2).mean(-1, keepdim=True) + eps) * root
+
+    a, b = scaled(x, 2.0, 1e-6).chunk(2, -1)
+    want = torch.cat([a * torch.sigmoid(b), b], -1) + scaled(h0, 0.5, 0.5)
+    torch.testing.assert_close(y, want)
+    assert plan_op(result.spec).family.name in ("parts", "row")
