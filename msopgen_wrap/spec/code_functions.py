@@ -1,8 +1,8 @@
 """Check the functions that compute defines, their calls, and those of ``opgen.loop``.
 
-A function is no value: its name can only be called, or be the step of ``opgen.loop``. It is known to
-what stands behind it, so that none calls itself, and calls in calls are two deep, so that a short
-text makes few of them.
+A function is no value: its name can only be called, or be the step of ``opgen.loop``. What stands
+behind it knows it, so that none calls itself. Calls in calls are two deep, so that a short text
+makes few of them.
 """
 
 from __future__ import annotations
