@@ -37,6 +37,7 @@ from msopgen_wrap.graph.fake_results import QuickFakeMode
 from msopgen_wrap.graph.given_shapes import use_given_shapes
 from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.loops import move_out_of_loops
+from msopgen_wrap.graph.narrow_sums import narrow_sums
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.reshaped_rows import move_reshapes_behind_work
 from msopgen_wrap.graph.sample import (
@@ -466,6 +467,7 @@ def _trace_once(
     without_mutations(module.graph)
     number_products(module.graph)
     reverse_scans(module.graph)
+    narrow_sums(module.graph)
     move_out_of_loops(module.graph)
     if spec.differentiated:
         use_given_shapes(module.graph)

@@ -168,9 +168,8 @@ class Intervals:
         if name in ("zeros", "zeros_like", "ones", "ones_like"):
             value = Const(int("ones" in name))
             return value, value
-        if name == "clamp" and len(arguments) == 3 and None not in arguments[1:]:
-            # also of an input that int32 does not hold: what is beyond counts as its end
-            return hull([i for i in arguments[1:] if i is not None])
+        if name == "clamp":
+            return self._clamped(first, *arguments[1:])
         if name in ("argmax", "argmin"):
             return Const(0), Const(MOST_POSITIONS - 1)
         if first is None:
@@ -204,6 +203,19 @@ class Intervals:
         if name in _PASSING:
             return first
         return None
+
+    def _clamped(
+        self, value: Interval | None, least: Interval | None, most: Interval | None = None
+    ) -> Interval | None:
+        """Return the bounds of a value between two others, either of which may be missing."""
+        if least is not None and most is not None:
+            # also of an input that int32 does not hold: what is beyond counts as its end
+            return hull([least, most])
+        if value is None:
+            return None
+        end = least or most or value
+        choose = _greatest if least is not None else _least
+        return choose([value[0], end[0]]), choose([value[1], end[1]])
 
     def _narrowed(
         self, bounds: Interval | None, value: Any, condition: Any, *, holds: bool

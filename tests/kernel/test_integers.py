@@ -261,6 +261,39 @@ def test_labels(name: str, tmp_path: Path) -> None:
             assert close(made["z"], golden["z"]), (rows, cols, auto_sync)
 
 
+@pytest.mark.parametrize("compute", ["x.sum(-1)", "x.prod(-1)", "x.cumsum(-1)"])
+def test_results_that_are_converted_to_int32_wrap(compute: str, tmp_path: Path) -> None:
+    shape = ShapeLike("x") if "cum" in compute else ROWS
+    spec = make_spec(f"{compute}.to(torch.int32)", dtypes=("int32",), shapes={"z": shape})
+    inputs = tuple(replace(p, min_rank=2, max_rank=2) for p in spec.inputs)
+    op = BuiltOp(replace(spec, inputs=inputs), tmp_path)
+    x = torch.randint(-(2**31), 2**31, (5, 77), generator=torch.Generator().manual_seed(3))
+    made, golden, found = op.run({"x": x.to(torch.int32)}, {}, mode="check")
+    assert found.findings == []
+    assert torch.equal(made["z"], golden["z"].to(torch.int32))
+
+
+# Counts of int64, with a bound at one end: a mean over what a mask keeps divides by them.
+COUNTS = {
+    "from below": "x.sum(-1) / (x > 0.5).sum(-1).clamp(min=1)",
+    "from above": "x.sum(-1) * (x > 0.5).sum(-1).clamp(max=3)",
+    "beyond": "x.sum(-1) * (x > 0.5).sum(-1).clamp(min=9).clamp(max=2)",
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_with_one_bound(name: str, tmp_path: Path) -> None:
+    spec = make_spec(COUNTS[name], shapes={"z": ROWS})
+    inputs = tuple(replace(p, min_rank=2, max_rank=2) for p in spec.inputs)
+    op = BuiltOp(replace(spec, inputs=inputs), tmp_path)
+    for shape in ((7, 77), (1, 1), (3, 5)):
+        x = torch.rand(shape, generator=torch.Generator().manual_seed(3))
+        x[0] = 0.25
+        made, golden, found = op.run({"x": x}, {}, mode="check")
+        assert found.findings == []
+        assert close(made["z"], golden["z"]), shape
+
+
 # Copies: of elements that int32 does not hold, and the shape of what they give.
 COPIES = {
     "y.mT": ShapeList((DimOf("y", 1), DimOf("y", 0))),

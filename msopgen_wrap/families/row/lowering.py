@@ -246,8 +246,8 @@ class RowLowerer(Lowerer):
                     "generated kernels add and multiply integers in int32, and TilingFunc checks "
                     "that as many of the largest elements fit; a sum of elements that are as large "
                     "as int32 itself has no such bound, and a product has none",
-                    "give it dtype=torch.int32, which wraps as PyTorch's does, or reduce a "
-                    "narrower type",
+                    "give it dtype=torch.int32 or convert the result to int32, which wraps as "
+                    "PyTorch's does, or reduce a narrower type",
                 )
             )
         return self.kind(node)
