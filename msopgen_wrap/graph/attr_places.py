@@ -75,14 +75,14 @@ class Polynomial:
             known: the value of each attr in the trace.
             others: its other value.
         """
-        products = [p for n in range(len(known) + 1) for p in itertools.combinations(known, n)]
+        products = list(_subsets(known))
         factors = dict.fromkeys(products, 0)
         for product in products:
             # the factor of the product of (attr - known) is a difference of differences
-            subsets = (
-                s for n in range(len(product) + 1) for s in itertools.combinations(product, n)
+            change = sum(
+                (-1) ** (len(product) - len(part)) * numbers[frozenset(part)]
+                for part in _subsets(product)
             )
-            change = sum((-1) ** (len(product) - len(s)) * numbers[frozenset(s)] for s in subsets)
             steps = math.prod(others[name] - known[name] for name in product)
             if change % steps:
                 return None
