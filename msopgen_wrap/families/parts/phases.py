@@ -150,9 +150,12 @@ class Phases:
         unknown = next(filter(_is_unknown, traced.graph.nodes), None)
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
+        known = len(self.temporaries)
         return (
             self._attention(part, traced)
             or self._first_anchor(traced)
+            # what was written on the way to a pass that failed is in no graph yet
+            or len(self.temporaries) > known
             or self._reduce(traced)
             or self._before_view(traced)
             or self._before_reduction(traced)
