@@ -6,8 +6,8 @@ import pytest
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.attr_places import other_order
+from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.schedule.views import Step
 from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import OpSpec
