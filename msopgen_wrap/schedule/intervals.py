@@ -205,7 +205,10 @@ class Intervals:
         return None
 
     def _clamped(
-        self, value: Interval | None, least: Interval | None, most: Interval | None = None
+        self,
+        value: Interval | None,
+        least: Interval | None = None,
+        most: Interval | None = None,
     ) -> Interval | None:
         """Return the bounds of a value between two others, either of which may be missing."""
         if least is not None and most is not None:
