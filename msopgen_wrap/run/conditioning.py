@@ -3,7 +3,9 @@
 A sum of values of both signs may leave a result that is much smaller than what was added. Its
 relative error is then that of the roundings on the way, in whatever order a kernel adds: a bound on
 relative error says nothing about the kernel. How far roundings move each element is measured: the
-float64 reference runs again with inputs that are off by half a unit in the last place of float32.
+float64 reference runs again with inputs, and with results of every operator, that are off by half a
+unit in the last place of float32. Inputs alone would not tell where two results nearly cancel,
+whatever the inputs are: the gradient of a root mean square norm of one element.
 """
 
 from __future__ import annotations
@@ -97,22 +99,44 @@ class Conditioning:
     def _spreads(self) -> dict[str, list[torch.Tensor]]:
         """Per output the root of the mean square by which nudged inputs move each element."""
         generator = torch.Generator().manual_seed(0)
-
-        def nudged(value: torch.Tensor) -> torch.Tensor:
-            signs = torch.randint(0, 2, value.shape, generator=generator) * 2.0 - 1.0
-            return value.double() * (1.0 + _ROUNDING * signs.double())
-
         squares = {
             name: [torch.zeros_like(t, dtype=torch.float64) for t in _tensors(value)]
             for name, value in self._golden.items()
         }
         for _ in range(_RUNS):
-            moved = self._again(_floats(self._inputs, nudged), True)
+            inputs = _floats(self._inputs, lambda value: _nudged(value.double(), generator))
+            with _RoundedResults(generator):
+                moved = self._again(inputs, True)
             for name, sums in squares.items():
                 golden = _tensors(self._golden[name])
                 for total, off, true in zip(sums, _tensors(moved[name]), golden, strict=True):
                     total += (off.double() - true.double()).square()
         return {name: [(t / _RUNS).sqrt() for t in sums] for name, sums in squares.items()}
+
+
+def _nudged(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return float64 values that are off by a rounding of float32, up or down by chance."""
+    signs = torch.randint(0, 2, value.shape, generator=generator) * 2.0 - 1.0
+    return value * (1.0 + _ROUNDING * signs.double())
+
+
+class _RoundedResults(torch.utils._python_dispatch.TorchDispatchMode):
+    """A context in which new float64 results of operators are off by a rounding of float32."""
+
+    def __init__(self, generator: torch.Generator) -> None:
+        super().__init__()
+        self._generator = generator
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if any(returned.alias_info is not None for returned in func._schema.returns):
+            return result  # a view, or written in place: no rounding
+
+        def rounded(value: Any) -> Any:
+            wide = isinstance(value, torch.Tensor) and value.dtype == torch.float64
+            return _nudged(value, self._generator) if wide else value
+
+        return tree_map(rounded, result)
 
 
 def _tensors(value: Value) -> list[torch.Tensor]:

@@ -122,3 +122,31 @@ def test_what_adds_nothing_up_has_no_excuse() -> None:
     spec = the_spec(POINTWISE)
     case = TestCase(0, {"a": (8, 8), "b": (8, 8)})
     assert reference(spec, case, make_inputs(spec, case)).conditioning is None
+
+
+SLOPE = """
+op: SlopeOfNorm
+doc: The derivative of x / sqrt(sum(x * x) + 1e-6), of which two terms nearly cancel in short rows.
+inputs:
+  x: {dtype: float32, rank: 2}
+outputs:
+  y: like x
+compute: |
+  r = torch.sqrt(x.pow(2).sum(-1, keepdim=True) + 1e-6)
+  y = 1 / r - x * x / r ** 3
+backward: none
+"""
+
+
+def test_results_that_nearly_cancel_whatever_the_inputs_are() -> None:
+    spec = the_spec(SLOPE)
+    case = TestCase(0, {"x": (256, 1)})
+    inputs = make_inputs(spec, case)
+    want = reference(spec, case, inputs)
+    x = inputs["x"]
+    r = torch.sqrt(x.pow(2).sum(-1, keepdim=True) + 1e-6)
+    result = 1 / r - x * x / r**3
+    error = (result - want.golden["y"]).abs() / want.golden["y"].abs()
+    assert float(error.median()) > 1e-3  # nothing of it is exact, as on any device
+    assert judged(result, want).passed
+    assert not judged(1 / r - 0.999 * x * x / r**3, want).passed
