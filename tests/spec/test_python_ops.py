@@ -170,7 +170,7 @@ HOSTILE = [
     ('return getattr(x, "data")', ["OPG04"]),
     ('open("f")\nreturn x', ["OPG04"]),
     ("while True:\n    pass\nreturn x", ["OPG042 3:5 while True:"]),
-    ("def g(t):\n    return t\nreturn g(x)", ["OPG042 5:12 g"]),
+    ("def g(t):\n    return g(t)\nreturn g(x)", ["OPG044 4:16 g"]),
 ]
 
 
@@ -179,6 +179,11 @@ def test_the_guard_refuses_what_it_refuses_in_yaml(body: str, expected: list[str
     found = findings(formula(body))
     for start in expected:
         assert any(text.startswith(start) for text in found), found
+
+
+def test_a_function_in_a_function_is_one_of_compute() -> None:
+    body = "def g(t, n):\n    return t * n\nreturn g(x, 2) + g(x, 3.0)"
+    assert findings(formula(body)) == []
 
 
 X = 'x: Annotated[Tensor, "float32"]'
