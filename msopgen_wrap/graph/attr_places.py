@@ -154,8 +154,8 @@ def other_order(known: Any) -> list[int] | None:
 def count_polynomials(
     traced: Any,
     found: dict[str, Places],
-    others: dict[str, tuple[int, Graph]],
-    trace_with: Callable[[dict[str, int]], Graph | None],
+    others: dict[str, tuple[int, Any]],
+    trace_with: Callable[[dict[str, int]], Any],
 ) -> dict[Place, Polynomial]:
     """Return the numbers of ``traced`` that are sums of products of several counts.
 
@@ -164,9 +164,10 @@ def count_polynomials(
         others: the other value of each count, and the graph traced with it.
         trace_with: returns the graph for other values of some counts, None where there is none.
     """
-    nodes = {node: i for i, node in enumerate(traced.graph.nodes)}
-    graphs = {frozenset[str](): traced.graph}
-    graphs |= {frozenset([name]): graph for name, (_, graph) in others.items()}
+    index = {node: i for i, node in enumerate(traced.graph.nodes)}
+    # the nodes of the graph in which a set of counts has its other values
+    nodes = {frozenset[str](): list(index)}
+    nodes |= {frozenset([name]): list(other.graph.nodes) for name, (_, other) in others.items()}
     result: dict[Place, Polynomial] = {}
     for place, terms in _terms(found).items():
         # without an offset it is the product of the terms
@@ -174,9 +175,10 @@ def count_polynomials(
             continue
         numbers = {}
         for names in map(frozenset, _subsets(terms)):
-            if names not in graphs:
-                graphs[names] = trace_with({name: others[name][0] for name in names})
-            numbers[names] = _number_at(graphs[names], nodes[place[0]], place)
+            if names not in nodes:
+                other = trace_with({name: others[name][0] for name in names})
+                nodes[names] = list(other.graph.nodes) if other is not None else []
+            numbers[names] = _number_at(nodes[names], index[place[0]], place)
         if all(type(number) is int for number in numbers.values()):
             known = {name: traced.structural[name] for name in terms}
             polynomial = Polynomial.through(numbers, known, {n: others[n][0] for n in terms})
@@ -185,9 +187,8 @@ def count_polynomials(
     return result
 
 
-def _number_at(graph: Graph | None, index: int, place: Place) -> Any:
+def _number_at(nodes: list[Node], index: int, place: Place) -> Any:
     """Return what another graph has at the place of a node; None where its nodes are others."""
-    nodes = list(graph.nodes) if graph is not None else []
     if index >= len(nodes) or nodes[index].target != place[0].target:
         return None
     kind, *path = place[1]

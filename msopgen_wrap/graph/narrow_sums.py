@@ -6,6 +6,7 @@ PyTorch adds and multiplies integers of 32 bits in 64. ``x.sum(-1).to(torch.int3
 
 from __future__ import annotations
 
+from msopgen_wrap.graph.wide_products import CONVERSIONS
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -18,7 +19,6 @@ _JOINING = (
     _aten.prod.dim_int,
     _aten.cumprod.default,
 )
-_CONVERSIONS = (torch.ops.prims.convert_element_type.default, _aten._to_copy.default)
 _NARROW = (torch.bool, torch.int8, torch.uint8, torch.int16, torch.int32)
 _KEPT = (torch.int8, torch.uint8, torch.int16, torch.int32)
 
@@ -34,7 +34,7 @@ def narrow_sums(graph: Graph) -> None:
         source = node.args[0]
         if source.meta["val"].dtype not in _NARROW or not node.users:
             continue
-        if all(u.target in _CONVERSIONS and u.meta["val"].dtype in _KEPT for u in node.users):
+        if all(u.target in CONVERSIONS and u.meta["val"].dtype in _KEPT for u in node.users):
             node.kwargs = {**node.kwargs, "dtype": torch.int32}
             value = node.meta["val"]
             with value.fake_mode:

@@ -305,7 +305,7 @@ def _with_counts(
 ) -> TracedGraph:
     """Put attrs such as ``num_groups`` back where their value divides sizes of the graph."""
     found: dict[str, Places] = {}
-    others: dict[str, tuple[int, Graph]] = {}
+    others: dict[str, tuple[int, TracedGraph]] = {}
     demands = traced.demands
     known = {**sample_attrs(spec), **dict(variant.attrs), **spec.chosen_attrs(combo)}
 
@@ -329,19 +329,15 @@ def _with_counts(
             places = count_places(traced, name, other, value)
             if places is not None:
                 found[name] = places
-                others[name] = (value, other.graph)
+                others[name] = (value, other)
                 known_value = traced.structural[name]
                 demands = with_count(demands, known_value, other.demands, value, name)
                 break
         else:
             raise StructureError((name,))  # other sample sizes may do
 
-    def graph_with(counts: dict[str, int]) -> Graph | None:
-        other = trace_with(counts)
-        return other.graph if other is not None else None
-
     # only now: a graph with one count in it is no other's with another
-    restore_counts(traced, found, count_polynomials(traced, found, others, graph_with))
+    restore_counts(traced, found, count_polynomials(traced, found, others, trace_with))
     traced.demands = demands
     return traced
 

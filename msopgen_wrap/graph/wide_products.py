@@ -31,7 +31,7 @@ Node = torch.fx.Node
 HALVES = ("float16", "bfloat16")
 _aten = torch.ops.aten
 _WIDENING = _aten.to.dtype
-_CONVERSIONS = (torch.ops.prims.convert_element_type.default, _aten._to_copy.default)
+CONVERSIONS = (torch.ops.prims.convert_element_type.default, _aten._to_copy.default)
 _EXACT = (torch.int8, torch.uint8, torch.bool)
 # Where a formula names no dtype, its products have those of the inputs.
 _NAMES_DTYPES = re.compile(r"float|double|half|dtype|type_as|\bto\(")
@@ -115,7 +115,7 @@ def _root(node: Any) -> Node:
 
 def _is_exact(root: Node) -> bool:
     """Whether a computed value has no more digits than half precision."""
-    source: Any = root.args[0] if root.target in _CONVERSIONS else None
+    source: Any = root.args[0] if root.target in CONVERSIONS else None
     return isinstance(source, Node) and source.meta["val"].dtype in _EXACT
 
 
