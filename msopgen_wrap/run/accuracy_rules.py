@@ -20,6 +20,8 @@ from ``tolerance`` in the spec (``RULES`` names them):
 * ``exact``: integers and bool.
 * ``quantised``: integers that ``compute`` rounds from a float that was itself computed. The float
   may lie on either side of a tie, so an element may be one off; few are (``QUANTISED_SHARE``).
+  Elements that roundings between operators move are right, whatever their number: those of a row
+  whose zero point lies next to a tie.
 * ``absolute``, on request: integers that may be off by a number that the spec gives.
 """
 

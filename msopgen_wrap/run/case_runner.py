@@ -221,6 +221,9 @@ def judge(
             allowance = None
             if want.conditioning is not None:
                 allowance = partial(want.conditioning.allowance, param.name, index)
+            reached = None
+            if want.ties is not None:
+                reached = partial(want.ties.reached, param.name, index)
             comparison = Comparison(
                 golden,
                 actual.dtype,
@@ -230,6 +233,7 @@ def judge(
                 allowance,
                 want.places.get(param.name),
                 spec.differentiated,
+                reached,
             )
             accuracy = comparison.accuracy(actual)
             result.rules[param.name] = accuracy.rule

@@ -5,7 +5,8 @@ relative error is then that of the roundings on the way, in whatever order a ker
 relative error says nothing about the kernel. How far roundings move each element is measured: the
 float64 reference runs again with inputs, and with results of every operator, that are off by half a
 unit in the last place of float32. Inputs alone would not tell where two results nearly cancel,
-whatever the inputs are: the gradient of a root mean square norm of one element.
+whatever the inputs are: the gradient of a root mean square norm of one element. The same runs tell
+which integers lie next to a tie.
 """
 
 from __future__ import annotations
@@ -90,6 +91,20 @@ class Conditioning:
             factor = max(1.0, float(ratio[math.ceil(_QUANTILE * (ratio.numel() - 1))]))
         return torch.where(lost, _MARGIN * factor * spread, 0.0)
 
+    def reached(self, name: str, number: int, actual: torch.Tensor) -> torch.Tensor:
+        """Return where an output of integers is what roundings may give: one of the nudged runs.
+
+        A zero point of a row that lies next to a tie moves all elements of the row.
+
+        Args:
+            name, number: as for ``allowance``.
+            actual: integers of the shape of the output.
+        """
+        found = torch.zeros_like(actual, dtype=torch.bool)
+        for results in self._nudged_results:
+            found |= _tensors(results[name])[number].to(actual.dtype) == actual
+        return found
+
     @cached_property
     def _single(self) -> dict[str, Value]:
         """The outputs in float32, which kernels compute in."""
@@ -98,20 +113,27 @@ class Conditioning:
     @cached_property
     def _spreads(self) -> dict[str, list[torch.Tensor]]:
         """Per output the root of the mean square by which nudged inputs move each element."""
-        generator = torch.Generator().manual_seed(0)
         squares = {
             name: [torch.zeros_like(t, dtype=torch.float64) for t in _tensors(value)]
             for name, value in self._golden.items()
         }
-        for _ in range(_RUNS):
-            inputs = _floats(self._inputs, lambda value: _nudged(value.double(), generator))
-            with _RoundedResults(generator):
-                moved = self._again(inputs, True)
+        for moved in self._nudged_results:
             for name, sums in squares.items():
                 golden = _tensors(self._golden[name])
                 for total, off, true in zip(sums, _tensors(moved[name]), golden, strict=True):
                     total += (off.double() - true.double()).square()
         return {name: [(t / _RUNS).sqrt() for t in sums] for name, sums in squares.items()}
+
+    @cached_property
+    def _nudged_results(self) -> list[dict[str, Value]]:
+        """The outputs of runs in which inputs and results of operators are off by a rounding."""
+        generator = torch.Generator().manual_seed(0)
+        results = []
+        for _ in range(_RUNS):
+            inputs = _floats(self._inputs, lambda value: _nudged(value.double(), generator))
+            with _RoundedResults(generator):
+                results.append(self._again(inputs, True))
+        return results
 
 
 def _nudged(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -121,7 +143,10 @@ def _nudged(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 class _RoundedResults(torch.utils._python_dispatch.TorchDispatchMode):
-    """A context in which new float64 results of operators are off by a rounding of float32."""
+    """A context in which new float64 results of operators are off by a rounding of float32.
+
+    Results that float32 holds are left as they are.
+    """
 
     def __init__(self, generator: torch.Generator) -> None:
         super().__init__()
@@ -134,7 +159,10 @@ class _RoundedResults(torch.utils._python_dispatch.TorchDispatchMode):
 
         def rounded(value: Any) -> Any:
             wide = isinstance(value, torch.Tensor) and value.dtype == torch.float64
-            return _nudged(value, self._generator) if wide else value
+            if not wide:
+                return value
+            exact = value == value.float().double()  # rounded to integers, say
+            return torch.where(exact, value, _nudged(value, self._generator))
 
         return tree_map(rounded, result)
 

@@ -56,6 +56,7 @@ class Reference:
         constant: outputs made of no element of an input.
         steps: per output the result of ``KernelSteps``, in cases of extreme values only.
         conditioning: the errors that roundings explain; None where ``compute`` adds nothing up.
+        ties: tells which integers lie next to a tie; None where none are quantised.
         places: outputs that say where elements were found, any of equal ones.
         unspecified: per output which elements follow from integers that PyTorch leaves open.
     """
@@ -66,6 +67,7 @@ class Reference:
     constant: frozenset[str] = frozenset()
     steps: dict[str, Value] = field(default_factory=dict)
     conditioning: Conditioning | None = None
+    ties: Conditioning | None = None
     places: dict[str, ChosenPlaces] = field(default_factory=dict)
     unspecified: dict[str, Value] = field(default_factory=dict)
 
@@ -311,13 +313,15 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
         with torch.no_grad(), KeepDouble() if double else contextlib.nullcontext():
             return _as_outputs(spec, case, function(given, attrs), wide=True)
 
+    conditioning = Conditioning(again, inputs, wide)
     return Reference(
         wide,
         _as_outputs(spec, case, native),
         rounded,
         constant,
         {p.name: stepped[p.name] for p in spec.outputs if p.name in stepped},
-        Conditioning(again, inputs, wide) if origins.adds else None,
+        conditioning if origins.adds else None,
+        conditioning if rounded else None,
         {p.name: found for p in spec.outputs if (found := origins.places(golden[p.name]))},
         {p.name: differences(golden[p.name], other[p.name]) for p in spec.outputs if other},
     )

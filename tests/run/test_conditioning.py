@@ -150,3 +150,63 @@ def test_results_that_nearly_cancel_whatever_the_inputs_are() -> None:
     assert float(error.median()) > 1e-3  # nothing of it is exact, as on any device
     assert judged(result, want).passed
     assert not judged(1 / r - 0.999 * x * x / r**3, want).passed
+
+
+ZERO_POINT = """
+op: RowsWithZeroPoint
+doc: Rows of int8 whose zero point is rounded, too.
+inputs:
+  x: {dtype: float32, rank: 2}
+outputs:
+  q: {dtype: int8, shape: like x}
+compute: |
+  low = x.amin(-1, keepdim=True)
+  s = (x.amax(-1, keepdim=True) - low) / 255
+  q = (torch.round(x / s) + torch.round(-low / s) - 128).clamp(-128, 127).to(torch.int8)
+backward: none
+"""
+
+
+def quantised(x: torch.Tensor, nudge: float = 1.0) -> torch.Tensor:
+    """Return the rows of ``ZERO_POINT`` in float32; ``nudge`` is a factor of what is rounded."""
+    low = x.amin(-1, keepdim=True)
+    s = (x.amax(-1, keepdim=True) - low) / 255
+    zero = torch.round(-low / s * nudge) - 128
+    return (torch.round(x / s) + zero).clamp(-128, 127).to(torch.int8)
+
+
+def judged_integers(q: torch.Tensor, want: Reference) -> Accuracy:
+    assert want.ties is not None
+    assert want.quantised == {"q"}
+    golden, steps = want.golden["q"], want.steps.get("q")
+    reached = partial(want.ties.reached, "q", 0)
+    compared = Comparison(golden, torch.int8, golden, None, True, steps, reached=reached)
+    assert compared.refuses_zeros(q)
+    return compared.accuracy(q)
+
+
+def test_a_zero_point_next_to_a_tie_moves_its_row() -> None:
+    spec = the_spec(ZERO_POINT)
+    # 255 * 4.5 / 9 is 127.5, so that roundings decide about the zero point of the first row
+    x = torch.rand(8, 64, generator=torch.Generator().manual_seed(3)) * 8 - 4
+    x[0, 0], x[0, 1] = -4.5, 4.5
+    want = reference(spec, TestCase(0, {"x": (8, 64)}), {"x": x})
+    up, down = quantised(x, 1 + 1e-6), quantised(x, 1 - 1e-6)
+    assert int((up[0] != down[0]).sum()) > 60
+    assert judged_integers(up, want).passed
+    assert judged_integers(down, want).passed
+    assert "tie" in judged_integers(up, want).note + judged_integers(down, want).note
+    other_row = up.clone()
+    other_row[1] -= 1
+    assert not judged_integers(other_row, want).passed
+
+
+def test_integers_of_floats_beyond_float32() -> None:
+    spec = the_spec(ZERO_POINT)
+    x = torch.rand(8, 64, generator=torch.Generator().manual_seed(3)) * 8 - 4
+    x[0, 0], x[0, 1] = -3e38, 3e38  # their difference is infinite in float32
+    want = reference(spec, TestCase(0, {"x": (8, 64)}, values="special"), {"x": x})
+    assert judged_integers(quantised(x), want).passed
+    wrong = quantised(x)
+    wrong[0] += 1
+    assert not judged_integers(wrong, want).passed
