@@ -263,6 +263,8 @@ def _is_movable(node: Node) -> bool:
     """Whether a node is a view of a pointwise result; the store reshapes outputs itself."""
     if node.target not in _MOVED or not is_pointwise(node.args[0]):
         return False
+    if node.target in _ORDERS:
+        return not _is_multiplied(node)
     if node.target not in RESHAPES:
         return True
     stays = is_stored(node) or _is_multiplied(node)
@@ -270,9 +272,10 @@ def _is_movable(node: Node) -> bool:
 
 
 def _is_multiplied(node: Node) -> bool:
-    """Whether a reshape goes to products of matrices alone, which read it as a view of its source.
+    """Whether a view goes to products of matrices alone, which read it as a view of its source.
 
-    The source has axes that mean the same at every rank.
+    They reshape and transpose what they load, so that a gradient's operand is computed once for
+    the products of both sides. The source has axes that mean the same at every rank.
     """
     views = (*RESHAPES, *_ORDERS)
     return all(
