@@ -103,9 +103,13 @@ class View:
 
     @property
     def transposable(self) -> bool:
-        """Whether it may be contiguous along another axis than the last one."""
+        """Whether elements of the last axis may lie apart, so that UB is where they are joined."""
         transposing = ("permute", "diagonal", "unfold")
-        return not self.placed and any(step.op in transposing for step in self.steps)
+        choosing = ("every", "select", "slice")
+        return not self.placed and any(
+            step.op in transposing or (step.op in choosing and step.axis == -1)
+            for step in self.steps
+        )
 
     @property
     def rearranged(self) -> bool:

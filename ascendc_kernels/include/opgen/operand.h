@@ -155,7 +155,7 @@ __aicore__ inline LocalTensor<C> OperandTile(const LocalTensor<T>& tile,
                                              AscendC::TBuf<AscendC::TPosition::VECCALC>& scratch,
                                              uint32_t slot, uint32_t tileLength, const Walk& walk) {
     if constexpr (kBroadcast) {
-        if (!walk.ByRow() || !walk.ByCol() || walk.Transposed()) {
+        if (!walk.ByRow() || !walk.ByCol() || walk.Apart()) {
             return ScratchTile<C>(scratch, slot, tileLength);
         }
     }

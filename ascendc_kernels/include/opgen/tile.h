@@ -59,7 +59,10 @@ struct Walk {
     __aicore__ inline bool ByRow() const { return stride[kOuterDims] != 0; }
     __aicore__ inline bool ByCol() const { return stride[kOuterDims + 1] != 0; }
     // Contiguous along the rows instead of the columns: the host has seen to that.
-    __aicore__ inline bool Transposed() const { return stride[kOuterDims + 1] > 1; }
+    __aicore__ inline bool Transposed() const { return Apart() && RowStride() == 1; }
+    // The columns lie some elements apart.
+    __aicore__ inline bool Apart() const { return ColStride() > 1; }
+    __aicore__ inline int64_t ColStride() const { return stride[kOuterDims + 1]; }
 };
 
 // Vector cores of the launch; GetBlockNum counts the groups of a kernel that has cube cores, too.

@@ -1,8 +1,9 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Operands that are contiguous along the rows of a box instead of its columns, as a transposed
-// tensor is: read column by column, transposed in UB. Elements of 2 and 4 bytes; the host
-// (BoxShape) makes boxes of which whole blocks of the transposition fit in a tile.
+// Operands whose columns lie apart. They are contiguous along the rows of a box, as a transposed
+// tensor is: read column by column, transposed in UB. Or they are every second element of a row, say:
+// read with what lies between, taken from it in UB. Elements of 2 and 4 bytes; the host (BoxShape)
+// makes boxes of which whole blocks of the transposition, or all that is read, fit in a tile.
 #ifndef OPGEN_TRANSPOSED_H
 #define OPGEN_TRANSPOSED_H
 
@@ -20,6 +21,25 @@ constexpr uint32_t kTransposeBlock = 16;
 template <typename T>
 __aicore__ inline uint32_t ColumnPitch(const Tile& box) {
     return AlignElements<T>(box.rows);
+}
+
+// Copy the rows of a box with what lies between their columns: pitch * step elements for each.
+template <typename T>
+__aicore__ inline void LoadApart(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                 const Walk& walk, const Tile& box) {
+    const uint32_t step = static_cast<uint32_t>(walk.ColStride());
+    const uint32_t rows = walk.ByRow() ? box.rows : 1;
+    const uint32_t run = (box.cols - 1) * step + 1;
+    AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows), Bytes<T>(run), 0, 0, 0};
+    blocks.dstStride = (Bytes<T>(box.pitch * step) - AlignBlock(Bytes<T>(run))) / kBlockBytes;
+    if (rows > 1) {
+        blocks.srcStride = static_cast<uint32_t>((walk.RowStride() - run) * sizeof(T));
+    }
+    if (box.pitch > box.cols) {
+        ClearForLoad(tile, rows * box.pitch * step);
+    }
+    const AscendC::DataCopyPadExtParams<T> noPad{false, 0, 0, static_cast<T>(0)};
+    AscendC::DataCopyPad(tile, gm[static_cast<uint64_t>(walk.At(box))], blocks, noPad);
 }
 
 // Copy an operand's part of a tile to UB; the columns of a transposed operand one after another,
@@ -41,6 +61,10 @@ __aicore__ inline void LoadTransposable(const LocalTensor<T>& tile, const Global
                 ClearForLoad(tile[part.cols * pitch], (part.pitch - part.cols) * pitch);
             }
             AscendC::DataCopyPad(tile, gm[static_cast<uint64_t>(walk.At(part))], columns, pad);
+            return;
+        }
+        if (walk.Apart()) {
+            LoadApart(tile, gm, walk, part);
             return;
         }
     }
@@ -71,7 +95,42 @@ __aicore__ inline void TransposeColumns(const LocalTensor<T>& dst, const LocalTe
     }
 }
 
-// WidenOperand for operands that may be transposed.
+// dst[i] = src[i * step]. What lies behind the `count` elements of dst is scratch: as many again.
+template <typename C>
+__aicore__ inline void TakeEvery(const LocalTensor<C>& dst, const LocalTensor<C>& src,
+                                 uint32_t step, uint32_t count) {
+    constexpr uint8_t kEverySecond = 1;  // patterns of GatherMask, which is faster than Gather
+    constexpr uint8_t kEveryFourth = 3;
+    if (step == 2 || step == 4) {
+        uint64_t taken = 0;
+        AscendC::GatherMask(dst, src, step == 2 ? kEverySecond : kEveryFourth, true, step * count,
+                            {1, 1, 0, 0}, taken);
+        return;
+    }
+    const LocalTensor<int32_t> offsets = dst[count].template ReinterpretCast<int32_t>();
+    AscendC::CreateVecIndex(offsets, static_cast<int32_t>(0), count);
+    VectorBarrier();
+    AscendC::Muls(offsets, offsets, static_cast<int32_t>(Bytes<C>(step)), count);
+    VectorBarrier();
+    AscendC::Gather(dst, src, offsets.template ReinterpretCast<uint32_t>(), 0, count);
+}
+
+// Take the columns of a box from what LoadApart brought.
+template <typename C>
+__aicore__ inline void TakeColumns(const LocalTensor<C>& dst, const LocalTensor<C>& src,
+                                   const Walk& walk, const Tile& box) {
+    const uint32_t step = static_cast<uint32_t>(walk.ColStride());
+    if (walk.ByRow()) {
+        TakeEvery(dst, src, step, box.rows * box.pitch);
+        return;
+    }
+    for (uint32_t row = 0; row < box.rows; ++row) {
+        TakeEvery(dst[row * box.pitch], src, step, box.pitch);
+        VectorBarrier();  // the scratch of this row is the next row
+    }
+}
+
+// WidenOperand for operands that may be transposed or lie apart.
 template <bool kBroadcast, typename C, typename T>
 __aicore__ inline void WidenTransposable(const LocalTensor<C>& dst, const LocalTensor<T>& tile,
                                          const Walk& walk, const Tile& part,
@@ -86,6 +145,19 @@ __aicore__ inline void WidenTransposable(const LocalTensor<C>& dst, const LocalT
                 TransposeColumns(rows, tile, part);
                 VectorBarrier();
                 Widen(dst, rows, bytes, part.rows * part.pitch);
+            }
+            VectorBarrier();
+            return;
+        }
+        if (walk.Apart()) {
+            if constexpr (Same<C, T>::value) {
+                TakeColumns(dst, tile, walk, part);
+            } else {
+                const uint32_t rows = walk.ByRow() ? part.rows : 1;
+                const uint32_t step = static_cast<uint32_t>(walk.ColStride());
+                Widen(stage, tile, bytes, rows * part.pitch * step);
+                VectorBarrier();
+                TakeColumns(dst, stage, walk, part);
             }
             VectorBarrier();
             return;

@@ -119,8 +119,11 @@ struct ElementwiseTiling {
     std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
                           int64_t longest, double cycles, int64_t coresOfChip, bool allCores) {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
+        const int64_t whole = longest;  // of which a box fills a part where it is read with more
         if (longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) {
             pitchUnit = transposePitch;
+        } else if (space.ReadBetween(operands, longest / kUnit)) {
+            longest = longest / space.step / kUnit * kUnit;
         } else {
             space.EnsureUnitColumns();
             space.LeaveBackwardRows(operands);
@@ -132,7 +135,7 @@ struct ElementwiseTiling {
         BoxShape box;
         box.Choose(space, longest, pitchUnit, operands, cycles, coresOfChip, allCores);
         cores = box.cores;
-        tileLength = longest;
+        tileLength = whole;
         std::copy(space.dim.begin(), space.dim.end() - 2, outerDims);
         rowCount = space.dim[kMaxDims - 2];
         colCount = space.dim[kMaxDims - 1];

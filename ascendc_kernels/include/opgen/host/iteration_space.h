@@ -18,6 +18,10 @@ namespace opgen {
 // are bursts of their own in any order.
 constexpr int64_t kLeastForwardColumns = 8;
 
+// Elements from one column to the next, at most, where what lies between is read with them: a burst
+// of one element takes as long as eight blocks.
+constexpr int64_t kMostBetween = 16;
+
 // The common iteration space of several operands (inputs and outputs), collapsed.
 struct IterationSpace {
     std::vector<int64_t> dim;
@@ -29,6 +33,7 @@ struct IterationSpace {
     std::vector<bool> nothing;                 // per operand: no element is its own
     bool transposed =
         false;  // operands that stride along the columns are contiguous along the rows
+    int64_t step = 1;  // the largest step of operands that are read with what lies between columns
 
     // All operands must broadcast to `dims`.
     void Build(const std::vector<int64_t>& dims, const std::vector<Operand>& operands) {
@@ -39,6 +44,7 @@ struct IterationSpace {
         memory.clear();
         nothing.clear();
         transposed = false;
+        step = 1;
         for (size_t v = 0; v < operands.size(); ++v) {
             offset.push_back(operands[v].view.offset);
             memory.push_back(operands[v].bytes > 0);
@@ -132,13 +138,30 @@ struct IterationSpace {
         transposed = true;
         return true;
     }
+    // Where operands stride along the last dimension by few elements: let the kernel read these
+    // with what lies between and take them from it in UB. False: one of them does not allow it, or
+    // lies more than `most` elements apart.
+    bool ReadBetween(const std::vector<Operand>& operands, int64_t most) {
+        if (dim.empty() || dim.back() < kLeastForwardColumns) {
+            return false;
+        }
+        int64_t largest = 1;
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (Strides(v) && !CanReadBetween(v, operands[v])) {
+                return false;
+            }
+            largest = memory[v] ? std::max(largest, stride[v].back()) : largest;
+        }
+        step = largest;
+        return largest > 1 && largest <= most;
+    }
     // Whether boxes of several rows can be copied of an operand at once, with `rows` as the
     // dimension of the rows. The gap between rows is largest for the last, narrower box, so the
     // whole stride has to fit. Rows that run backwards are copied one by one.
     bool RowsFit(size_t operand, size_t rows, int64_t bytes) const {
         const int64_t row = stride[operand][rows];
         const int64_t own = to[operand].back() - from[operand].back();
-        const int64_t used = stride[operand].back() == 0 ? 1 : std::min(dim.back(), own);
+        const int64_t used = (std::min(dim.back(), own) - 1) * stride[operand].back() + 1;
         return row <= 0 || (row >= used && row <= kMaxRowBytes / bytes);
     }
     // Make the last dimension one that every operand with memory reads contiguously or not at all:
@@ -204,6 +227,14 @@ struct IterationSpace {
         const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
         return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
                column >= dim[rows] && column <= kMaxRowBytes / operand.bytes;
+    }
+    // Whether rows of an operand can be copied with what lies between their columns.
+    bool CanReadBetween(size_t v, const Operand& operand) const {
+        const int64_t column = stride[v].back();
+        const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
+        const int64_t row = dim.size() < 2 ? 0 : stride[v][dim.size() - 2];
+        return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
+               column > 1 && column <= kMostBetween && (row == 0 || row > dim.back() * (column - 1));
     }
     void MoveBeforeLast(size_t axis) {
         MoveBeforeLast(dim, axis);

@@ -361,7 +361,7 @@ struct Operand {
     int64_t bytes;         // of an element; 0: numbers counted from the index, which have no memory
     bool present;          // false: an optional input that the call leaves out
     bool written = false;  // an output
-    bool transposable = false;  // the kernel can read it column by column and transpose it in UB
+    bool transposable = false;  // the kernel can put columns that lie apart together in UB
 
     Operand(const char* operandName, const View& operandView, int64_t bytesOfElement,
             bool isPresent = true)
