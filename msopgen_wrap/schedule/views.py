@@ -105,9 +105,10 @@ class View:
     def transposable(self) -> bool:
         """Whether elements of the last axis may lie apart, so that UB is where they are joined."""
         transposing = ("permute", "diagonal", "unfold")
-        choosing = ("every", "select", "slice")
+        choosing = ("every", "select")
         return not self.placed and any(
-            step.op in transposing or (step.op in choosing and step.axis == -1)
+            step.op in transposing
+            or (step.axis == -1 and (step.op in choosing or step.length == _ONE))
             for step in self.steps
         )
 

@@ -254,9 +254,51 @@ TRANSPOSED = {
     ),
     "normalised": Transposed("torch.softmax(x.mT, -1)", 2, "[x[1], x[0]]", MATRICES[:5]),
     "one byte": Transposed("x.mT | y", 2, "[x[1], x[0]]", [(5, 6), (64, 70)], "[x[0]]", "int8"),
+    # Columns that lie a few elements apart: read with what lies between.
+    "every second element": Transposed(
+        "x[:, ::2] * 3 - x[:, 1::2]",
+        2,
+        "[x[0], x[1] // 2]",
+        [(5, 40), (33, 142), (1, 20002), (64, 64), (3, 8000), (2, 2), (0, 8)],
+    ),
+    "every third half, with a row": Transposed(
+        "x[:, 2::3] + y[:, ::3]",
+        2,
+        "[x[0], x[1] // 3]",
+        [(5, 60), (33, 213), (1, 20001), (64, 96), (3, 9000)],
+        "[1, x[1]]",
+        "float16",
+    ),
+    "every fourth integer": Transposed(
+        "x[:, ::4] + 1", 2, "[x[0], x[1] // 4]", [(5, 40), (700, 64), (1, 40000)], dtype="int32"
+    ),
+    "sixteen apart": Transposed(
+        "x[:, 15::16] * 2",
+        2,
+        "[x[0], x[1] // 16]",
+        [(5, 160), (33, 1120), (1, 40000)],
+        dtype="bfloat16",
+    ),
+    "seventeen apart": Transposed("x[:, ::17] * 2", 2, "[x[0], x[1] // 17]", [(5, 170), (3, 1700)]),
+    "channels of a picture": Transposed(
+        "x[..., 0] * 0.3 + x[..., 1] * 0.6 + x[..., 2] * 0.1",
+        3,
+        "[x[0], x[1]]",
+        [(5, 7, 3), (40, 50, 3), (1, 9000, 3), (300, 11, 3)],
+    ),
+    "backwards": Transposed(
+        "x.flip(0)[:, ::2] + x.flip(1)[:, ::2]", 2, "[x[0], x[1] // 2]", [(5, 40), (33, 142)]
+    ),
 }
 # Compiled and run by the default suite; CI's slow part has every case.
-DEFAULT_TRANSPOSED = ("float", "half", "channels to the front", "reduced along the columns")
+DEFAULT_TRANSPOSED = (
+    "float",
+    "half",
+    "channels to the front",
+    "reduced along the columns",
+    "every second element",
+    "every third half, with a row",
+)
 
 
 def transposed_op(case: Transposed, folder: Path) -> BuiltOp:
@@ -298,6 +340,12 @@ def test_transposed_operands(name: str, tmp_path: Path) -> None:
         outputs, golden, result = op.run(inputs, mode=mode)
         check(outputs["z"], golden["z"], 4)
         assert result.findings == []
+
+
+def test_elements_a_few_apart_are_not_copied_one_by_one(tmp_path: Path) -> None:
+    op = transposed_op(TRANSPOSED["every second element"], tmp_path)
+    _, _, result = op.run({"x": sample((64, 2000), torch.float32)}, mode="fast")
+    assert result.cores * result.tiles < 50  # 320 where each element is a row of a box
 
 
 STEPPED = """

@@ -1,9 +1,10 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
 // Operands whose columns lie apart. They are contiguous along the rows of a box, as a transposed
-// tensor is: read column by column, transposed in UB. Or they are every second element of a row, say:
-// read with what lies between, taken from it in UB. Elements of 2 and 4 bytes; the host (BoxShape)
-// makes boxes of which whole blocks of the transposition, or all that is read, fit in a tile.
+// tensor is: read column by column, transposed in UB. Or they are every second element of a row,
+// say: read with what lies between, taken from it in UB. Elements of 2 and 4 bytes; the host
+// (BoxShape) makes boxes of which whole blocks of the transposition, or all that is read, fit in a
+// tile.
 #ifndef OPGEN_TRANSPOSED_H
 #define OPGEN_TRANSPOSED_H
 

@@ -32,7 +32,7 @@ struct IterationSpace {
     std::vector<bool> memory;                  // per operand: not numbers counted from the index
     std::vector<bool> nothing;                 // per operand: no element is its own
     bool transposed =
-        false;  // operands that stride along the columns are contiguous along the rows
+        false;         // operands that stride along the columns are contiguous along the rows
     int64_t step = 1;  // the largest step of operands that are read with what lies between columns
 
     // All operands must broadcast to `dims`.
@@ -234,7 +234,8 @@ struct IterationSpace {
         const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
         const int64_t row = dim.size() < 2 ? 0 : stride[v][dim.size() - 2];
         return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
-               column > 1 && column <= kMostBetween && (row == 0 || row > dim.back() * (column - 1));
+               column > 1 && column <= kMostBetween &&
+               (row == 0 || row > dim.back() * (column - 1));
     }
     void MoveBeforeLast(size_t axis) {
         MoveBeforeLast(dim, axis);
