@@ -229,7 +229,35 @@ def move_views_to_inputs(graph: Graph) -> None:
         plain.update(made)
         plain.add(moved)
         pending |= {n for n in (*made, *moved.users) if movable(n)}
+    if not anchored:
+        _broadcast_single_places(graph)
     graph.eliminate_dead_code()
+
+
+def _broadcast_single_places(graph: Graph) -> None:
+    """Let single elements that are placed in an axis be broadcast along it, where a choice follows.
+
+    What lies around them is unspecified, so that it may be the same element: kernels need no bounds
+    for such an operand.
+    """
+    for node in list(graph.nodes):
+        if node.target is not _place:
+            continue
+        source: Any = node.args[0]
+        axis: Any = node.args[1]
+        spread = fixed_size(source.meta["val"].shape[axis]) == 1
+        if spread and all(_spans_without(user, node, axis) for user in node.users):
+            node.replace_all_uses_with(source)
+
+
+def _spans_without(user: Node, placed: Node, axis: int) -> bool:
+    """Whether another argument of a pointwise call has all elements along an axis of ``placed``."""
+    size = placed.meta["val"].shape[axis]
+    behind = placed.meta["val"].dim() - axis % placed.meta["val"].dim()  # from the end
+    others = [n.meta["val"].shape for n in user.all_input_nodes if n is not placed and is_tensor(n)]
+    return is_pointwise(user) and any(
+        len(shape) >= behind and always_equal(shape[-behind], size) for shape in others
+    )
 
 
 def _key(view: Node) -> Any:

@@ -105,7 +105,7 @@ class View:
     def transposable(self) -> bool:
         """Whether elements of the last axis may lie apart, so that UB is where they are joined."""
         transposing = ("permute", "diagonal", "unfold")
-        choosing = ("every", "select")
+        choosing = ("every", "select", "unsqueeze")
         return not self.placed and any(
             step.op in transposing
             or (step.axis == -1 and (step.op in choosing or step.length == _ONE))

@@ -11,6 +11,26 @@
 
 namespace opgen {
 
+// places[i] = `unit` times where column i lies from the first one, of a walk with groups of
+// columns. `scratch` has `count` elements, too.
+__aicore__ inline void GroupPlaces(const LocalTensor<int32_t>& places,
+                                   const LocalTensor<int32_t>& scratch, const Walk& walk,
+                                   int32_t unit, uint32_t count) {
+    const int32_t within = static_cast<int32_t>(walk.within);
+    const int32_t beside =
+        static_cast<int32_t>(walk.groupStep) - static_cast<int32_t>(walk.group) * within;
+    AscendC::CreateVecIndex(places, static_cast<int32_t>(0), count);
+    VectorBarrier();
+    AscendC::ShiftRight(scratch, places, static_cast<int32_t>(walk.group / 2),
+                        static_cast<int32_t>(count));
+    AscendC::Muls(places, places, within * unit, count);
+    VectorBarrier();
+    AscendC::Muls(scratch, scratch, beside * unit, count);
+    VectorBarrier();
+    AscendC::Add(places, places, scratch, count);
+    VectorBarrier();
+}
+
 // Every element is the address that the walk gives it: offset + the sum of index * stride. The
 // first row is counted, the others are copies with a sum, twice as many with each instruction.
 template <bool kBroadcast>
@@ -18,9 +38,12 @@ __aicore__ inline void CountIndex(const LocalTensor<int32_t>& dst, const Walk& w
                                   const Tile& part) {
     if constexpr (kBroadcast) {
         const int32_t first = static_cast<int32_t>(walk.At(part));
-        const int32_t step = static_cast<int32_t>(walk.stride[kOuterDims + 1]);
+        const int32_t step = static_cast<int32_t>(walk.groupStep);
         const int32_t next = static_cast<int32_t>(walk.RowStride());
-        if (step == 1) {
+        if (walk.Grouped()) {
+            GroupPlaces(dst, dst[part.count], walk, 1, part.pitch);
+            AscendC::Adds(dst, dst, first, part.pitch);
+        } else if (step == 1) {
             AscendC::CreateVecIndex(dst, first, part.pitch);
         } else if (step == 0) {
             AscendC::Duplicate(dst, first, part.pitch);

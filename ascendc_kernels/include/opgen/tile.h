@@ -19,6 +19,11 @@ constexpr uint32_t kMaxDims = 8;
 constexpr uint32_t kOuterDims = kMaxDims - 2;
 constexpr uint32_t kUnit = 256;  // core boundaries of flat tiles are multiples of this
 
+// From this number on the stride of the columns says how groups of them lie: this, plus the columns
+// of a group times 2^40, the step from group to group times 2^20, and the step within one. The host
+// (iteration_space.h) packs them.
+constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
+
 // A part of the iteration space. Flat: `offset` and `count` elements. Box: `row`, `col` are the
 // first row and column, `outer` the indices of the dimensions before them.
 struct Tile {
@@ -36,9 +41,16 @@ struct Tile {
 
 // Where an operand's element of an iteration point lies: strides per dimension (0: broadcast) and
 // the offset of the first element, all in elements.
+//
+// Where the last dimension has few elements, such as the two of a pair, it and the one before it
+// are the columns together. An operand that is not contiguous along both has `group` columns for
+// each index of the latter, which lie `within` elements apart, and groups lie `groupStep` apart.
 struct Walk {
     int64_t stride[kMaxDims] = {};
     int64_t offset = 0;
+    uint32_t group = 1;  // 2 or 4 of such operands
+    uint32_t groupStep = 0;
+    uint32_t within = 0;
 
     template <typename Array>
     __aicore__ inline void Init(const Array& packed) {
@@ -46,10 +58,18 @@ struct Walk {
             stride[i] = packed[i];
         }
         offset = packed[kMaxDims];
+        const int64_t columns = stride[kOuterDims + 1];
+        groupStep = static_cast<uint32_t>(columns);
+        if (columns >= kGroupedColumns) {
+            group = static_cast<uint32_t>((columns >> 40) & 0xf);
+            groupStep = static_cast<uint32_t>((columns >> 20) & 0xfffff);
+            within = static_cast<uint32_t>(columns & 0xfffff);
+        }
     }
     __aicore__ inline int64_t At(const Tile& tile) const {
-        int64_t at = offset + static_cast<int64_t>(tile.row) * stride[kOuterDims] +
-                     static_cast<int64_t>(tile.col) * stride[kOuterDims + 1];
+        int64_t at = offset + static_cast<int64_t>(tile.row) * stride[kOuterDims];
+        at += Grouped() ? static_cast<int64_t>(tile.col / group) * groupStep
+                        : static_cast<int64_t>(tile.col) * stride[kOuterDims + 1];
         for (uint32_t i = 0; i < kOuterDims; ++i) {
             at += static_cast<int64_t>(tile.outer[i]) * stride[i];
         }
@@ -59,10 +79,10 @@ struct Walk {
     __aicore__ inline bool ByRow() const { return stride[kOuterDims] != 0; }
     __aicore__ inline bool ByCol() const { return stride[kOuterDims + 1] != 0; }
     // Contiguous along the rows instead of the columns: the host has seen to that.
-    __aicore__ inline bool Transposed() const { return Apart() && RowStride() == 1; }
-    // The columns lie some elements apart.
-    __aicore__ inline bool Apart() const { return ColStride() > 1; }
-    __aicore__ inline int64_t ColStride() const { return stride[kOuterDims + 1]; }
+    __aicore__ inline bool Transposed() const { return Apart() && !Grouped() && RowStride() == 1; }
+    // The columns lie some elements apart, or are the same for a group of them.
+    __aicore__ inline bool Apart() const { return stride[kOuterDims + 1] > 1; }
+    __aicore__ inline bool Grouped() const { return group > 1; }
 };
 
 // Vector cores of the launch; GetBlockNum counts the groups of a kernel that has cube cores, too.

@@ -10,6 +10,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/index.h"
 #include "opgen/operand.h"
 #include "opgen/tile.h"
 
@@ -24,20 +25,26 @@ __aicore__ inline uint32_t ColumnPitch(const Tile& box) {
     return AlignElements<T>(box.rows);
 }
 
-// Copy the rows of a box with what lies between their columns: pitch * step elements for each.
+// Elements from one row to the next of what LoadApart brings to UB.
+__aicore__ inline uint32_t ApartPitch(const Walk& walk, const Tile& box) {
+    return box.pitch / walk.group * walk.groupStep;
+}
+
+// Copy the rows of a box with what lies between their columns.
 template <typename T>
 __aicore__ inline void LoadApart(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
                                  const Walk& walk, const Tile& box) {
-    const uint32_t step = static_cast<uint32_t>(walk.ColStride());
     const uint32_t rows = walk.ByRow() ? box.rows : 1;
-    const uint32_t run = (box.cols - 1) * step + 1;
+    const uint32_t pitch = ApartPitch(walk, box);
+    const uint32_t run =
+        (box.cols / walk.group - 1) * walk.groupStep + (walk.group - 1) * walk.within + 1;
     AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows), Bytes<T>(run), 0, 0, 0};
-    blocks.dstStride = (Bytes<T>(box.pitch * step) - AlignBlock(Bytes<T>(run))) / kBlockBytes;
     if (rows > 1) {
         blocks.srcStride = static_cast<uint32_t>((walk.RowStride() - run) * sizeof(T));
+        blocks.dstStride = (Bytes<T>(pitch) - AlignBlock(Bytes<T>(run))) / kBlockBytes;
     }
-    if (box.pitch > box.cols) {
-        ClearForLoad(tile, rows * box.pitch * step);
+    if (box.pitch > box.cols && pitch > 0) {
+        ClearForLoad(tile, rows * pitch);
     }
     const AscendC::DataCopyPadExtParams<T> noPad{false, 0, 0, static_cast<T>(0)};
     AscendC::DataCopyPad(tile, gm[static_cast<uint64_t>(walk.At(box))], blocks, noPad);
@@ -116,18 +123,27 @@ __aicore__ inline void TakeEvery(const LocalTensor<C>& dst, const LocalTensor<C>
     AscendC::Gather(dst, src, offsets.template ReinterpretCast<uint32_t>(), 0, count);
 }
 
-// Take the columns of a box from what LoadApart brought.
+// Take the columns of a box from what LoadApart brought. What lies behind the box in `dst` is
+// scratch: as many elements again.
 template <typename C>
 __aicore__ inline void TakeColumns(const LocalTensor<C>& dst, const LocalTensor<C>& src,
                                    const Walk& walk, const Tile& box) {
-    const uint32_t step = static_cast<uint32_t>(walk.ColStride());
-    if (walk.ByRow()) {
-        TakeEvery(dst, src, step, box.rows * box.pitch);
+    const uint32_t rows = walk.ByRow() ? 1 : box.rows;  // that are read from one
+    const uint32_t count = box.rows * box.pitch / rows;
+    if (!walk.Grouped()) {
+        for (uint32_t row = 0; row < rows; ++row) {
+            TakeEvery(dst[row * count], src, walk.groupStep, count);
+            VectorBarrier();  // the scratch of this row is the next row
+        }
         return;
     }
-    for (uint32_t row = 0; row < box.rows; ++row) {
-        TakeEvery(dst[row * box.pitch], src, step, box.pitch);
-        VectorBarrier();  // the scratch of this row is the next row
+    const LocalTensor<int32_t> places =
+        dst[box.rows * box.pitch].template ReinterpretCast<int32_t>();
+    GroupPlaces(places, dst.template ReinterpretCast<int32_t>(), walk,
+                static_cast<int32_t>(sizeof(C)), count);
+    for (uint32_t row = 0; row < rows; ++row) {
+        AscendC::Gather(dst[row * count], src, places.template ReinterpretCast<uint32_t>(), 0,
+                        count);
     }
 }
 
@@ -155,8 +171,8 @@ __aicore__ inline void WidenTransposable(const LocalTensor<C>& dst, const LocalT
                 TakeColumns(dst, tile, walk, part);
             } else {
                 const uint32_t rows = walk.ByRow() ? part.rows : 1;
-                const uint32_t step = static_cast<uint32_t>(walk.ColStride());
-                Widen(stage, tile, bytes, rows * part.pitch * step);
+                const uint32_t pitch = ApartPitch(walk, part);
+                Widen(stage, tile, bytes, pitch > 0 ? rows * pitch : part.pitch);
                 VectorBarrier();
                 TakeColumns(dst, stage, walk, part);
             }

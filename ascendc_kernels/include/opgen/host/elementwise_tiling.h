@@ -120,7 +120,10 @@ struct ElementwiseTiling {
                           int64_t longest, double cycles, int64_t coresOfChip, bool allCores) {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
         const int64_t whole = longest;  // of which a box fills a part where it is read with more
-        if (longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) {
+        if (space.GroupColumns(operands, longest / kUnit)) {
+            pitchUnit *= kLargestGroup;
+            longest = longest / space.step / kUnit * kUnit;
+        } else if (longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) {
             pitchUnit = transposePitch;
         } else if (space.ReadBetween(operands, longest / kUnit)) {
             longest = longest / space.step / kUnit * kUnit;

@@ -21,6 +21,21 @@ constexpr int64_t kLeastForwardColumns = 8;
 // Elements from one column to the next, at most, where what lies between is read with them: a burst
 // of one element takes as long as eight blocks.
 constexpr int64_t kMostBetween = 16;
+// A step of numbers that are counted in groups of columns is less.
+constexpr int64_t kMostCounted = 1 << 20;
+// Columns of a group: two or four.
+constexpr int64_t kLargestGroup = 4;
+// The stride of columns that lie in groups, as Walk (opgen/tile.h) reads it.
+constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
+
+// How the columns of an operand lie that has `group` of them for each index of a dimension.
+struct ColumnGroups {
+    int64_t group = 1;  // 1: the operand has a stride along all columns
+    int64_t step = 0;   // from one group to the next
+    int64_t within = 0;
+
+    int64_t Packed() const { return kGroupedColumns + (group << 40) + (step << 20) + within; }
+};
 
 // The common iteration space of several operands (inputs and outputs), collapsed.
 struct IterationSpace {
@@ -32,8 +47,10 @@ struct IterationSpace {
     std::vector<bool> memory;                  // per operand: not numbers counted from the index
     std::vector<bool> nothing;                 // per operand: no element is its own
     bool transposed =
-        false;         // operands that stride along the columns are contiguous along the rows
-    int64_t step = 1;  // the largest step of operands that are read with what lies between columns
+        false;  // operands that stride along the columns are contiguous along the rows
+    // How many elements of a tile an element of a box takes, where columns lie apart.
+    int64_t step = 1;
+    std::vector<ColumnGroups> groups;  // per operand
 
     // All operands must broadcast to `dims`.
     void Build(const std::vector<int64_t>& dims, const std::vector<Operand>& operands) {
@@ -45,6 +62,7 @@ struct IterationSpace {
         nothing.clear();
         transposed = false;
         step = 1;
+        groups.assign(operands.size(), ColumnGroups());
         for (size_t v = 0; v < operands.size(); ++v) {
             offset.push_back(operands[v].view.offset);
             memory.push_back(operands[v].bytes > 0);
@@ -73,6 +91,9 @@ struct IterationSpace {
     OperandWalk Walk(size_t operand) const {
         OperandWalk walk;
         std::copy(stride[operand].begin(), stride[operand].end(), walk.steps);
+        if (groups[operand].group > 1) {
+            walk.steps[kMaxDims - 1] = groups[operand].Packed();
+        }
         walk.steps[kMaxDims] = offset[operand];
         return walk;
     }
@@ -138,6 +159,49 @@ struct IterationSpace {
         transposed = true;
         return true;
     }
+    // Where the last dimension has two or four elements and the one before it many: make both the
+    // columns, in which operands that are not contiguous along both lie in groups. False: one of
+    // them does not allow it, or takes more than `most` elements of a tile.
+    bool GroupColumns(const std::vector<Operand>& operands, int64_t most) {
+        if (dim.size() < 2 || (dim.back() != 2 && dim.back() != kLargestGroup) ||
+            dim[dim.size() - 2] < kLeastForwardColumns) {
+            return false;
+        }
+        const size_t last = dim.size() - 1;
+        const int64_t size = dim[last];
+        int64_t largest = 2;  // places take as much as the elements
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (IsOneColumn(v)) {
+                continue;
+            }
+            if (!CanGroup(v, operands[v])) {
+                return false;
+            }
+            largest = memory[v] ? std::max(largest, CeilDiv(stride[v][last - 1], size)) : largest;
+        }
+        if (largest > most) {
+            return false;
+        }
+        step = largest;
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (IsOneColumn(v)) {
+                stride[v][last - 1] = stride[v][last];
+            } else {
+                groups[v].group = size;
+                groups[v].step = stride[v][last - 1];
+                groups[v].within = stride[v][last];
+                stride[v][last - 1] = size;  // apart
+            }
+            from[v][last - 1] *= size;
+            to[v][last - 1] *= size;
+            stride[v].pop_back();
+            from[v].pop_back();
+            to[v].pop_back();
+        }
+        dim[last - 1] *= size;
+        dim.pop_back();
+        return true;
+    }
     // Where operands stride along the last dimension by few elements: let the kernel read these
     // with what lies between and take them from it in UB. False: one of them does not allow it, or
     // lies more than `most` elements apart.
@@ -161,7 +225,12 @@ struct IterationSpace {
     bool RowsFit(size_t operand, size_t rows, int64_t bytes) const {
         const int64_t row = stride[operand][rows];
         const int64_t own = to[operand].back() - from[operand].back();
-        const int64_t used = (std::min(dim.back(), own) - 1) * stride[operand].back() + 1;
+        const ColumnGroups& columns = groups[operand];
+        int64_t used = (std::min(dim.back(), own) - 1) * stride[operand].back() + 1;
+        if (columns.group > 1) {
+            used = (dim.back() / columns.group - 1) * columns.step +
+                   (columns.group - 1) * columns.within + 1;
+        }
         return row <= 0 || (row >= used && row <= kMaxRowBytes / bytes);
     }
     // Make the last dimension one that every operand with memory reads contiguously or not at all:
@@ -227,6 +296,36 @@ struct IterationSpace {
         const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
         return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
                column >= dim[rows] && column <= kMaxRowBytes / operand.bytes;
+    }
+    // Whether an operand is contiguous along the last two dimensions, or the same for all of them.
+    bool IsOneColumn(size_t v) const {
+        const size_t last = dim.size() - 1;
+        const int64_t step = stride[v][last];
+        const bool whole = from[v][last] == 0 && to[v][last] == dim[last] && !nothing[v];
+        return memory[v] && whole && (step == 0 || step == 1) &&
+               stride[v][last - 1] == step * dim[last];
+    }
+    // Whether the last two dimensions of an operand can be groups of columns. Rows of numbers that
+    // are counted take no memory.
+    bool CanGroup(size_t v, const Operand& operand) const {
+        const size_t last = dim.size() - 1;
+        const int64_t next = stride[v][last - 1];
+        const int64_t within = stride[v][last];
+        const int64_t row = last < 2 ? 0 : stride[v][last - 2];
+        const bool whole = from[v][last] == 0 && to[v][last] == dim[last] &&
+                           from[v][last - 1] == 0 && to[v][last - 1] == dim[last - 1] &&
+                           !nothing[v];
+        if (!whole || next < 0 || within < 0) {
+            return false;
+        }
+        if (!memory[v]) {
+            return next < kMostCounted && within < kMostCounted;
+        }
+        const int64_t group = (dim[last] - 1) * within;
+        return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) &&
+               next <= kMostBetween && within <= kMostBetween &&
+               (next == 0 ? row == 0
+                          : next > group && (row == 0 || row > (dim[last - 1] - 1) * next + group));
     }
     // Whether rows of an operand can be copied with what lies between their columns.
     bool CanReadBetween(size_t v, const Operand& operand) const {
