@@ -105,12 +105,13 @@ class View:
     def transposable(self) -> bool:
         """Whether elements of the last axis may lie apart, so that UB is where they are joined."""
         transposing = ("permute", "diagonal", "unfold")
-        choosing = ("every", "select", "unsqueeze")
-        return not self.placed and any(
-            step.op in transposing
-            or (step.axis == -1 and (step.op in choosing or step.length == _ONE))
-            for step in self.steps
-        )
+        choosing = ("every", "select")
+        last = [step for step in self.steps if step.axis == -1]
+        apart = any(step.op in choosing or step.length == _ONE for step in last)
+        # one number for each of a few columns; two such axes are no pairs
+        same = [step.op for step in last].count("unsqueeze") == 1
+        moved = any(step.op in transposing for step in self.steps)
+        return not self.placed and (moved or apart or same)
 
     @property
     def rearranged(self) -> bool:

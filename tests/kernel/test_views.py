@@ -286,6 +286,37 @@ TRANSPOSED = {
         "[x[0], x[1]]",
         [(5, 7, 3), (40, 50, 3), (1, 9000, 3), (300, 11, 3)],
     ),
+    # Two or four elements at the end of a shape: columns together with the axis before them.
+    "pairs of two inputs": Transposed(
+        "torch.stack((x, y * 2), -1).flatten(-2)",
+        2,
+        "[x[0], 2 * x[1]]",
+        [(5, 7), (33, 70), (1, 9000), (3, 8), (1000, 9), (0, 8)],
+        "like x",
+    ),
+    "rotated pairs": Transposed(
+        "torch.stack((x[..., ::2] * y - x[..., 1::2], x[..., 1::2] * y), -1).flatten(-2)",
+        3,
+        "like x",
+        [(2, 3, 16), (5, 70, 64), (1, 2, 9000), (40, 1, 18)],
+        "[x[2] // 2]",
+        "float16",
+    ),
+    "four of a box": Transposed(
+        "torch.stack((x[..., 0] - x[..., 2], x[..., 1], x[..., 2] * y[:, 0], x[..., 3]), -1)",
+        3,
+        "like x",
+        [(2, 9, 4), (3, 1000, 4), (40, 7, 4), (1, 8, 4)],
+        "[x[1], 4]",
+    ),
+    "pairs of integers with a weight": Transposed(
+        "torch.stack((x + 1, x - 1), -1) * y",
+        2,
+        "[x[0], x[1], 2]",
+        [(5, 9), (33, 70), (1, 5000)],
+        "[2]",
+        "int32",
+    ),
     "backwards": Transposed(
         "x.flip(0)[:, ::2] + x.flip(1)[:, ::2]", 2, "[x[0], x[1] // 2]", [(5, 40), (33, 142)]
     ),
@@ -298,6 +329,7 @@ DEFAULT_TRANSPOSED = (
     "reduced along the columns",
     "every second element",
     "every third half, with a row",
+    "rotated pairs",
 )
 
 
@@ -319,6 +351,8 @@ def sample(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
 
 
 def y_shape(case: Transposed, shape: tuple[int, ...]) -> tuple[int, ...]:
+    if case.y == "like x":
+        return shape
     return tuple(eval(case.y, {"x": shape}))
 
 
@@ -342,10 +376,12 @@ def test_transposed_operands(name: str, tmp_path: Path) -> None:
         assert result.findings == []
 
 
-def test_elements_a_few_apart_are_not_copied_one_by_one(tmp_path: Path) -> None:
-    op = transposed_op(TRANSPOSED["every second element"], tmp_path)
-    _, _, result = op.run({"x": sample((64, 2000), torch.float32)}, mode="fast")
-    assert result.cores * result.tiles < 50  # 320 where each element is a row of a box
+@pytest.mark.parametrize("name", ["every second element", "pairs of two inputs"])
+def test_elements_a_few_apart_are_not_copied_one_by_one(name: str, tmp_path: Path) -> None:
+    op = transposed_op(TRANSPOSED[name], tmp_path)
+    inputs = {p.name: sample((64, 2000), torch.float32) for p in op.spec.inputs}
+    _, _, result = op.run(inputs, mode="fast")
+    assert result.cores * result.tiles < 120  # 146 and more where each one is a row of a box
 
 
 STEPPED = """
