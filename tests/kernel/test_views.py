@@ -317,6 +317,14 @@ TRANSPOSED = {
         "[2]",
         "int32",
     ),
+    "pairs with every second weight": Transposed(
+        "torch.stack((x * 2, x - 1), -1) * y[1::2]",
+        2,
+        "[x[0], x[1], 2]",
+        [(5, 9), (33, 70), (2, 9000)],
+        "[4]",
+        "float16",
+    ),
     "backwards": Transposed(
         "x.flip(0)[:, ::2] + x.flip(1)[:, ::2]", 2, "[x[0], x[1] // 2]", [(5, 40), (33, 142)]
     ),

@@ -130,6 +130,7 @@ __aicore__ inline void TakeColumns(const LocalTensor<C>& dst, const LocalTensor<
                                    const Walk& walk, const Tile& box) {
     const uint32_t rows = walk.ByRow() ? 1 : box.rows;  // that are read from one
     const uint32_t count = box.rows * box.pitch / rows;
+    static_assert(sizeof(C) == sizeof(int32_t), "places lie in a tile of results");
     if (!walk.Grouped()) {
         for (uint32_t row = 0; row < rows; ++row) {
             TakeEvery(dst[row * count], src, walk.groupStep, count);
@@ -172,7 +173,8 @@ __aicore__ inline void WidenTransposable(const LocalTensor<C>& dst, const LocalT
             } else {
                 const uint32_t rows = walk.ByRow() ? part.rows : 1;
                 const uint32_t pitch = ApartPitch(walk, part);
-                Widen(stage, tile, bytes, pitch > 0 ? rows * pitch : part.pitch);
+                const uint32_t one = (walk.group - 1) * walk.within + 1;  // the same for all groups
+                Widen(stage, tile, bytes, pitch > 0 ? rows * pitch : one);
                 VectorBarrier();
                 TakeColumns(dst, stage, walk, part);
             }
