@@ -207,7 +207,8 @@ class Refusals:
                 "arch 2201 computes in float16, float32, int16 and int32; other dtypes are "
                 "widened to those without loss, and 64-bit integers only where literals, sizes and "
                 "attrs bound them",
-                "use int32, or write the kernel yourself with `kernel:`",
+                "bound the values (`x.clamp(low, high)`, or a comparison for 0 and 1), use int32, "
+                "or write the kernel yourself with `kernel:`",
             )
         )
 

@@ -353,12 +353,17 @@ class _Parser:
         kind = self.names.attrs.get(node.id)
         if kind is None:
             hint = suggestion(node.id, [*self.names.attrs, *self.names.tensors])
+            free = (
+                "a size of an input is written x[0]; an input whose sizes nothing gives has "
+                "`rank: 2` in place of a shape, and compute says which are fixed: "
+                "`assert x.shape[1] == 3`"
+            )
             raise self.refuse(
                 "OPG031",
                 f"unknown name '{node.id}' in the shape rule",
                 node,
                 why=f"attrs: {listed(self.names.attrs) or 'none'}",
-                fix=hint,
+                fix=hint or free,
             )
         if kind not in types:
             raise self.refuse(

@@ -247,7 +247,8 @@ class RowLowerer(Lowerer):
                     "that as many of the largest elements fit; a sum of elements that are as large "
                     "as int32 itself has no such bound, and a product has none",
                     "give it dtype=torch.int32 or convert the result to int32, which wraps as "
-                    "PyTorch's does, or reduce a narrower type",
+                    "PyTorch's does, bound its elements (`x.clamp(0, 1)`), or reduce a narrower "
+                    "type",
                 )
             )
         return self.kind(node)
