@@ -128,23 +128,22 @@ __aicore__ inline void TakeEvery(const LocalTensor<C>& dst, const LocalTensor<C>
 template <typename C>
 __aicore__ inline void TakeColumns(const LocalTensor<C>& dst, const LocalTensor<C>& src,
                                    const Walk& walk, const Tile& box) {
-    const uint32_t rows = walk.ByRow() ? 1 : box.rows;  // that are read from one
-    const uint32_t count = box.rows * box.pitch / rows;
     static_assert(sizeof(C) == sizeof(int32_t), "places lie in a tile of results");
-    if (!walk.Grouped()) {
-        for (uint32_t row = 0; row < rows; ++row) {
-            TakeEvery(dst[row * count], src, walk.groupStep, count);
-            VectorBarrier();  // the scratch of this row is the next row
-        }
-        return;
+    const uint32_t count = (walk.ByRow() ? box.rows : 1) * box.pitch;
+    if (walk.Grouped()) {
+        const LocalTensor<int32_t> places =
+            dst[box.rows * box.pitch].template ReinterpretCast<int32_t>();
+        GroupPlaces(places, dst.template ReinterpretCast<int32_t>(), walk,
+                    static_cast<int32_t>(sizeof(C)), count);
+        AscendC::Gather(dst, src, places.template ReinterpretCast<uint32_t>(), 0, count);
+    } else {
+        TakeEvery(dst, src, walk.groupStep, count);
     }
-    const LocalTensor<int32_t> places =
-        dst[box.rows * box.pitch].template ReinterpretCast<int32_t>();
-    GroupPlaces(places, dst.template ReinterpretCast<int32_t>(), walk,
-                static_cast<int32_t>(sizeof(C)), count);
-    for (uint32_t row = 0; row < rows; ++row) {
-        AscendC::Gather(dst[row * count], src, places.template ReinterpretCast<uint32_t>(), 0,
-                        count);
+    if (!walk.ByRow() && box.rows > 1) {
+        VectorBarrier();
+        Tile others = box;
+        --others.rows;
+        BroadcastRows(dst[count], dst, others, 0, 1);
     }
 }
 
