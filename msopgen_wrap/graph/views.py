@@ -291,12 +291,9 @@ def _is_movable(node: Node) -> bool:
     """Whether a node is a view of a pointwise result; the store reshapes outputs itself."""
     if node.target not in _MOVED or not is_pointwise(node.args[0]):
         return False
-    if node.target in _ORDERS:
-        return not _is_multiplied(node)
-    if node.target not in RESHAPES:
-        return True
-    stays = is_stored(node) or _is_multiplied(node)
-    return not stays and keeps_order(node.args[0])
+    if node.target in (*RESHAPES, *_ORDERS) and _is_multiplied(node):
+        return False
+    return node.target not in RESHAPES or (not is_stored(node) and keeps_order(node.args[0]))
 
 
 def _is_multiplied(node: Node) -> bool:

@@ -101,8 +101,8 @@ class Conditioning:
             actual: integers of the shape of the output.
         """
         found = torch.zeros_like(actual, dtype=torch.bool)
-        for results in self._nudged_results:
-            found |= _tensors(results[name])[number].to(actual.dtype) == actual
+        for results in self._moved[1][name]:
+            found |= results[number].to(actual.dtype) == actual
         return found
 
     @cached_property
@@ -110,30 +110,37 @@ class Conditioning:
         """The outputs in float32, which kernels compute in."""
         return self._again(_floats(self._inputs, lambda t: t.float()), False)
 
-    @cached_property
+    @property
     def _spreads(self) -> dict[str, list[torch.Tensor]]:
         """Per output the root of the mean square by which nudged inputs move each element."""
+        return self._moved[0]
+
+    @cached_property
+    def _moved(self) -> tuple[dict[str, list[torch.Tensor]], dict[str, list[list[torch.Tensor]]]]:
+        """What runs give whose inputs and results of operators are off by a rounding.
+
+        Returns:
+            The spreads, and per output of integers its tensors in each run: floats are only added
+            up, since all runs of a large case would fill the memory.
+        """
+        generator = torch.Generator().manual_seed(0)
         squares = {
             name: [torch.zeros_like(t, dtype=torch.float64) for t in _tensors(value)]
             for name, value in self._golden.items()
         }
-        for moved in self._nudged_results:
-            for name, sums in squares.items():
-                golden = _tensors(self._golden[name])
-                for total, off, true in zip(sums, _tensors(moved[name]), golden, strict=True):
-                    total += (off.double() - true.double()).square()
-        return {name: [(t / _RUNS).sqrt() for t in sums] for name, sums in squares.items()}
-
-    @cached_property
-    def _nudged_results(self) -> list[dict[str, Value]]:
-        """The outputs of runs in which inputs and results of operators are off by a rounding."""
-        generator = torch.Generator().manual_seed(0)
-        results = []
+        integers: dict[str, list[list[torch.Tensor]]] = {name: [] for name in squares}
         for _ in range(_RUNS):
             inputs = _floats(self._inputs, lambda value: _nudged(value.double(), generator))
             with _RoundedResults(generator):
-                results.append(self._again(inputs, True))
-        return results
+                moved = self._again(inputs, True)
+            for name, sums in squares.items():
+                golden, results = _tensors(self._golden[name]), _tensors(moved[name])
+                for total, off, true in zip(sums, results, golden, strict=True):
+                    total += (off.double() - true.double()).square()
+                if not any(t.is_floating_point() for t in results):
+                    integers[name].append(results)
+        spreads = {name: [(t / _RUNS).sqrt() for t in sums] for name, sums in squares.items()}
+        return spreads, integers
 
 
 def _nudged(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

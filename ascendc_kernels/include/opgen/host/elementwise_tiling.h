@@ -119,15 +119,11 @@ struct ElementwiseTiling {
     std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
                           int64_t longest, double cycles, int64_t coresOfChip, bool allCores) {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
-        const int64_t whole = longest;  // of which a box fills a part where it is read with more
         if (space.GroupColumns(operands, longest / kUnit)) {
             pitchUnit *= kLargestGroup;
-            longest = longest / space.step / kUnit * kUnit;
         } else if (longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) {
             pitchUnit = transposePitch;
-        } else if (space.ReadBetween(operands, longest / kUnit)) {
-            longest = longest / space.step / kUnit * kUnit;
-        } else {
+        } else if (!space.ReadBetween(operands, longest / kUnit)) {
             space.EnsureUnitColumns();
             space.LeaveBackwardRows(operands);
         }
@@ -135,10 +131,12 @@ struct ElementwiseTiling {
             return "the shapes do not collapse to " + std::to_string(kMaxDims) +
                    " dimensions: " + ShapeText(space.dim);
         }
+        // A box fills a part of a tile where more than its elements is read.
+        const int64_t room = space.step > 1 ? longest / space.step / kUnit * kUnit : longest;
         BoxShape box;
-        box.Choose(space, longest, pitchUnit, operands, cycles, coresOfChip, allCores);
+        box.Choose(space, room, pitchUnit, operands, cycles, coresOfChip, allCores);
         cores = box.cores;
-        tileLength = whole;
+        tileLength = longest;
         std::copy(space.dim.begin(), space.dim.end() - 2, outerDims);
         rowCount = space.dim[kMaxDims - 2];
         colCount = space.dim[kMaxDims - 1];

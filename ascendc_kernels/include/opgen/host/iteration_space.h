@@ -216,8 +216,11 @@ struct IterationSpace {
             }
             largest = memory[v] ? std::max(largest, stride[v].back()) : largest;
         }
+        if (largest == 1 || largest > most) {
+            return false;
+        }
         step = largest;
-        return largest > 1 && largest <= most;
+        return true;
     }
     // Whether boxes of several rows can be copied of an operand at once, with `rows` as the
     // dimension of the rows. The gap between rows is largest for the last, narrower box, so the
@@ -290,19 +293,25 @@ struct IterationSpace {
     bool Strides(size_t operand) const {
         return memory[operand] && stride[operand].back() != 0 && stride[operand].back() != 1;
     }
+    // Whether every element along a dimension is the operand's own.
+    bool IsWhole(size_t v, size_t axis) const {
+        return from[v][axis] == 0 && to[v][axis] == dim[axis] && !nothing[v];
+    }
+    // Whether the kernel can join columns of an operand that lie apart.
+    static bool CanJoin(const Operand& operand) {
+        return operand.transposable && (operand.bytes == 2 || operand.bytes == 4);
+    }
     // Whether columns along `rows` can be copied of an operand and transposed.
     bool CanTranspose(size_t v, size_t rows, const Operand& operand) const {
         const int64_t column = stride[v].back();
-        const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
-        return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
-               column >= dim[rows] && column <= kMaxRowBytes / operand.bytes;
+        return CanJoin(operand) && IsWhole(v, dim.size() - 1) && column >= dim[rows] &&
+               column <= kMaxRowBytes / operand.bytes;
     }
     // Whether an operand is contiguous along the last two dimensions, or the same for all of them.
     bool IsOneColumn(size_t v) const {
         const size_t last = dim.size() - 1;
         const int64_t step = stride[v][last];
-        const bool whole = from[v][last] == 0 && to[v][last] == dim[last] && !nothing[v];
-        return memory[v] && whole && (step == 0 || step == 1) &&
+        return memory[v] && IsWhole(v, last) && (step == 0 || step == 1) &&
                stride[v][last - 1] == step * dim[last];
     }
     // Whether the last two dimensions of an operand can be groups of columns. Rows of numbers that
@@ -312,29 +321,23 @@ struct IterationSpace {
         const int64_t next = stride[v][last - 1];
         const int64_t within = stride[v][last];
         const int64_t row = last < 2 ? 0 : stride[v][last - 2];
-        const bool whole = from[v][last] == 0 && to[v][last] == dim[last] &&
-                           from[v][last - 1] == 0 && to[v][last - 1] == dim[last - 1] &&
-                           !nothing[v];
-        if (!whole || next < 0 || within < 0) {
+        if (!IsWhole(v, last) || !IsWhole(v, last - 1) || next < 0 || within < 0) {
             return false;
         }
         if (!memory[v]) {
             return next < kMostCounted && within < kMostCounted;
         }
         const int64_t group = (dim[last] - 1) * within;
-        return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) &&
-               next <= kMostBetween && within <= kMostBetween &&
+        return CanJoin(operand) && next <= kMostBetween && within <= kMostBetween &&
                (next == 0 ? row == 0
                           : next > group && (row == 0 || row > (dim[last - 1] - 1) * next + group));
     }
     // Whether rows of an operand can be copied with what lies between their columns.
     bool CanReadBetween(size_t v, const Operand& operand) const {
         const int64_t column = stride[v].back();
-        const bool whole = from[v].back() == 0 && to[v].back() == dim.back() && !nothing[v];
         const int64_t row = dim.size() < 2 ? 0 : stride[v][dim.size() - 2];
-        return operand.transposable && (operand.bytes == 2 || operand.bytes == 4) && whole &&
-               column > 1 && column <= kMostBetween &&
-               (row == 0 || row > dim.back() * (column - 1));
+        return CanJoin(operand) && IsWhole(v, dim.size() - 1) && column > 1 &&
+               column <= kMostBetween && (row == 0 || row > dim.back() * (column - 1));
     }
     void MoveBeforeLast(size_t axis) {
         MoveBeforeLast(dim, axis);
