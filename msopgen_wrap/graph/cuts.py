@@ -60,12 +60,13 @@ def _call_name(node: Node) -> str:
     return str(target) if overload else getattr(target, "__name__", str(target))
 
 
-def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
+def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
     """Return the graph of a part.
 
     Args:
         spec: the part.
         whole: the graph of ``spec.whole``; it stays as it is.
+        combo: the dtype combination that it was traced for.
 
     Returns:
         The graph with ``site`` in the meta data of its calls; temporaries are inputs with shapes of
@@ -78,8 +79,8 @@ def cut(spec: OpSpec, whole: TracedGraph) -> TracedGraph:
     by_site = {site: node for node, site in site_of.items()}
     results = {p.name: whole.outputs[p.name] for p in spec.outputs if p.site is None}
     wanted = {name: node for name, node in results.items() if isinstance(node, Node)}
-    wanted |= {p.name: _found(spec, by_site, p) for p in spec.outputs if p.site is not None}
-    given = [(param, _found(spec, by_site, param)) for param in spec.inputs if param.site]
+    wanted |= {p.name: _found(spec, by_site, p, combo) for p in spec.outputs if p.site is not None}
+    given = [(param, _found(spec, by_site, param, combo)) for param in spec.inputs if param.site]
     needed = _needed(wanted.values(), {node for _, node in given})
 
     graph = Graph()
@@ -151,12 +152,12 @@ def _hint(size: Any) -> int:
     return 2 if known is None else int(known)
 
 
-def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:
+def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam, combo: int) -> Node:
     assert param.site is not None
     node = by_site.get(param.site)
     if node is None and has_batches_apart(param.site):  # matrices have no batches to take apart
         node = by_site.get(Site(_PRODUCT, param.site.ordinal))
-    if node is None or not _holds(node, param):
+    if node is None or not _holds(node, param.dtypes[combo]):
         raise OpgenError(
             Diagnostic(
                 "OPG335",
@@ -170,12 +171,15 @@ def _found(spec: OpSpec, by_site: dict[Site, Node], param: TensorParam) -> Node:
     return node
 
 
-def _holds(node: Node, param: TensorParam) -> bool:
+def _holds(node: Node, dtype: str) -> bool:
     """Whether a node gives floats where a temporary holds floats, and other elements elsewhere.
 
     A graph of other dtypes may lack a conversion (``x.float()`` of floats): the conversions behind
     it then have other numbers.
+
+    Args:
+        dtype: of the temporary, in the dtype combination of the graph.
     """
     value = node.meta["val"]
-    floats = {getattr(torch, dtype).is_floating_point for dtype in param.dtypes}
-    return isinstance(value, torch.Tensor) and floats == {value.dtype.is_floating_point}
+    is_float = getattr(torch, dtype).is_floating_point
+    return isinstance(value, torch.Tensor) and value.dtype.is_floating_point == is_float

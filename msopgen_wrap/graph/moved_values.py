@@ -1,4 +1,5 @@
-"""Values whose elements are those of inputs as they are: joined, padded, selected, never computed.
+"""Values whose elements are those of inputs as they are: joined, padded, selected, never
+computed.
 
 In the workspace such a value needs no more digits than the inputs have.
 """
@@ -15,6 +16,11 @@ _aten = torch.ops.aten
 
 _FILLS = (_aten.scalar_tensor.default, _aten.full.default, _aten.full_like.default)
 _ZEROS = (_aten.zeros.default, _aten.zeros_like.default)
+# Their elements are those of the first argument.
+_GATHERS = (
+    *(_aten.embedding.default, _aten.gather.default, _aten.index.Tensor),
+    *(_aten.index_select.default, _aten._unsafe_index.Tensor),
+)
 # Whole numbers up to this one are exact in every floating dtype.
 _MOST_EXACT = 256.0
 
@@ -35,7 +41,7 @@ def _sources(node: Any) -> set[Node] | None:
         return set() if _is_exact(node) else None
     if node.op == "placeholder":
         return {node}
-    if is_view(node):
+    if is_view(node) or node.target in _GATHERS:
         return _sources(node.args[0])
     if node.target in _ZEROS:
         return set()

@@ -187,9 +187,9 @@ def _part(
 ) -> TracedGraph:
     def cut_with(name: str, value: Any) -> TracedGraph:
         chosen = {**samples, name: value}
-        return cut(spec, _kept_graphs.trace(whole, variant, combo, chosen, rank))
+        return cut(spec, _kept_graphs.trace(whole, variant, combo, chosen, rank), combo)
 
-    part = cut(spec, _kept_graphs.trace(whole, variant, combo, samples, rank))
+    part = cut(spec, _kept_graphs.trace(whole, variant, combo, samples, rank), combo)
     part.structural = shaping_attrs(spec, part, cut_with)
     return part
 

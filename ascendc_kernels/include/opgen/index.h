@@ -109,14 +109,14 @@ __aicore__ inline void LoadPlaced(const LocalTensor<T>& tile, const GlobalTensor
         LoadRange(tile, gm[box.offset], box.count);  // there is nothing around it
         return;
     }
-    constexpr uint32_t kPerBlock = kSpreadLanes<T>;
+    constexpr uint32_t kPerBlock = kBlockBytes / sizeof(T);
     Tile own;
     const bool any = bounds.Cut(box, own);
     if (any && own.rows == box.rows && own.cols == box.cols) {
         LoadBox(tile, gm, walk, box);
         return;
     }
-    const uint32_t pitch = walk.ByCol() ? box.pitch : kPerBlock;
+    const uint32_t pitch = walk.ByCol() ? box.pitch : kSpreadLanes<T>;
     const uint32_t rows = walk.ByRow() ? box.rows : 1;
     ClearForLoad(tile, rows * pitch);
     if (!any) {
@@ -142,8 +142,14 @@ __aicore__ inline void LoadPlaced(const LocalTensor<T>& tile, const GlobalTensor
         copies = 1;
     }
     for (uint32_t i = 0; i < copies; ++i) {
-        AscendC::DataCopyPad(tile[(row + i) * pitch + col - lead],
-                             gm[static_cast<uint64_t>(walk.At(own))], blocks, pad);
+        const GlobalTensor<T> from = gm[static_cast<uint64_t>(walk.At(own))];
+        const uint32_t at = (row + i) * pitch + col - lead;
+        AscendC::DataCopyPad(tile[at], from, blocks, pad);
+        if constexpr (kSpreadLanes<T> > kPerBlock) {
+            if (!walk.ByCol()) {  // of two blocks, as narrowing makes one of them
+                AscendC::DataCopyPad(tile[at + kPerBlock], from, blocks, pad);
+            }
+        }
         ++own.row;
     }
 }

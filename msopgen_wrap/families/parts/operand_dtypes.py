@@ -26,8 +26,9 @@ def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[
     """Return the dtype of a temporary per combination.
 
     It is what the value is computed in, with three exceptions. A sort keeps the type of integers,
-    so their values in order have that of the input. A value that is only moved has the dtype of the
-    inputs it consists of. The cube multiplies matrices of one dtype: an operand of a product has
+    so values in order have that of the input where this can be one. A value that is only moved has the dtype of the
+    inputs it consists of: what is computed of integers is int32, which is no type of all inputs
+    where other combinations have floats, or int64. The cube multiplies matrices of one dtype: an operand of a product has
     that of the input it is multiplied by, or of the product in the formula where that multiplies
     two computed values in the dtype of the inputs.
 
@@ -38,7 +39,12 @@ def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[
     source = inputs.get(_sorted(node))
     dtypes = spec.param(source).dtypes if source is not None else ()
     if not _FLOATS.issuperset(dtypes):
-        return tuple("float32" if d in _FLOATS else d for d in dtypes)
+        return dtypes
+    whole = root(node)
+    moved = _moved_dtypes(spec, whole, inputs)
+    own = next(iter(moved)) if len(moved) == 1 else None
+    if dtype is not None and own is not None and not _FLOATS.issuperset(own):
+        return own
     if dtype != "float32":
         return None if dtype is None else (dtype,) * spec.combos
     for user, operand in _multiplied(node):
@@ -47,12 +53,12 @@ def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[
             param = spec.param(name) if name is not None else None
             if param is not None and _are_floats(param):
                 return param.dtypes
-    whole = root(node)
     if has_input_dtypes(whole):
-        own = input_dtypes(spec)
-    else:
-        own = set() if _multiplied(node) else _moved_dtypes(spec, whole, inputs)
-    return own.pop() if len(own) == 1 else (dtype,) * spec.combos
+        computed = input_dtypes(spec)
+        own = computed.pop() if len(computed) == 1 else None
+    elif _multiplied(node):
+        own = None
+    return own or (dtype,) * spec.combos
 
 
 def input_dtypes(spec: OpSpec) -> set[tuple[str, ...]]:
@@ -68,7 +74,7 @@ def _moved_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> set[tu
     """Return the dtypes of the inputs that a value is moved from; none where it is computed."""
     names = [inputs.get(source.name) for source in moved_from(node) or ()]
     params = [spec.param(name) for name in names if name is not None]
-    if len(params) < len(names) or not all(map(_are_floats, params)):
+    if len(params) < len(names):
         return set()
     return {param.dtypes for param in params}
 
