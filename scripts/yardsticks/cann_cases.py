@@ -3,8 +3,9 @@
 A case names shapes, attrs and ranges of values. The numbers above a bound are divided by the same
 power of two wherever they stand, so that a size which is an attr too, or the largest index of an
 axis, stays what it is; no multiple of 16 becomes one, and what 2 or a small attr divides is divided
-by them afterwards. Where the golden function of the op refuses what came of it, because one size
-was half of another, only the longest leading axes shrink, or else the second ones.
+by them afterwards. Only the longest leading axes shrink, or else the second ones, where the golden
+function of the op refuses what came of it, because one size was half of another, and where a list
+that rose, such as the ends of groups, does not any more: numbers above the bound fell below others.
 """
 
 from __future__ import annotations
@@ -189,9 +190,21 @@ def _shapes(value: Any) -> Iterator[list[int]]:
             yield from _shapes(item)
 
 
+def _rising(case: Any) -> list[bool]:
+    """Return which attrs are lists of integers none of which is below the one before."""
+    return [
+        isinstance(value, list)
+        and all(isinstance(n, int) for n in value)
+        and value == sorted(value)
+        for value in (case.attrs or {}).values()
+    ]
+
+
 def variants(case: Any) -> Iterator[Any]:
     """Yield smaller forms of a case, the one that keeps most relations last."""
-    yield divided(case)
+    small = divided(case)
+    if _rising(small) == _rising(case):
+        yield small
     kept = (thinned(case, 8 * ELEMENTS_AT_MOST), proportioned(case), quartered(case))
     for small in (shortened(case), *kept):
         if elements(small.input_shapes) <= 16 * ELEMENTS_AT_MOST:

@@ -88,6 +88,14 @@ def test_second_axes_alone_keep_later_ones_related():
     assert [v.input_shapes for v in variants(case)][1:] == [small.input_shapes]
 
 
+def test_ends_of_groups_go_on_rising():
+    ends = [4, 8, 12, 16, 20, 24, 28, 32]
+    case = Case([[32, 4096], [8, 4096, 10240], [32]], attrs={"group_list": ends})
+    fallen = divided(case).attrs["group_list"]
+    assert fallen != sorted(fallen)
+    assert next(variants(case)).attrs["group_list"] == ends
+
+
 def test_multiples_of_the_smallest_leading_axis_stay_such():
     case = Case(
         [[4036, 1021], [4036], [1009, 1021], None, [16, 1021], [1009, 4]],
