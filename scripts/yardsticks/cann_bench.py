@@ -127,7 +127,10 @@ class SpecOp:
             ends = whole[cut.ends] if cut.test is None or cut.test.holds(whole) else None
             starts = [0, *(ends or ())]
             return [made[0][a:b] for a, b in zip(starts, ends, strict=False)] if ends else made[:1]
-        return made[0] if self.results == 1 else tuple(made[: self.results])
+        made = made[: self.results]
+        while len(made) > 1 and made[-1].shape == (0,):  # an attr says that it is not wanted
+            made.pop()
+        return made[0] if len(made) == 1 else tuple(made)
 
 
 def counted(allowed: Sequence[Any] | None, value: Any, rank: int) -> Any:
