@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -59,3 +60,10 @@ _ROWS = (
 BY_NAME = {row.name: row for row in _ROWS}
 BY_GE = {row.ge: row for row in _ROWS}
 BY_GE_NAME = {row.ge_name: row for row in _ROWS}
+
+_FLOATS = ("float16", "bfloat16", "float32")
+
+
+def computed_dtypes(dtypes: Iterable[str]) -> tuple[str, ...]:
+    """Return what kernels compute elements of some dtypes in: float32, or int32 for integers."""
+    return tuple("float32" if dtype in _FLOATS else "int32" for dtype in dtypes)

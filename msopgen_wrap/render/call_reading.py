@@ -337,6 +337,8 @@ def bytes_expr(spec: OpSpec, param: TensorParam) -> str:
     if len(set(param.dtypes)) == 1:
         return str(DTYPE_BYTES[param.dtypes[0]])
     like = like_input(spec, param.dtypes)
+    if like.dtypes != param.dtypes:
+        return str(DTYPE_BYTES["float32"])
     return f"ge::GetSizeByDataType({dtype_expr(spec.whole or spec, like.name)})"
 
 
@@ -344,7 +346,9 @@ def dtype_expr(spec: OpSpec, tensor: str) -> str:
     """Return the expression for the ``ge::DataType`` of an input."""
     param = spec.param(tensor)
     if param.site is not None and len(set(param.dtypes)) > 1:
-        return dtype_expr(spec, like_input(spec, param.dtypes).name)
+        like = like_input(spec, param.dtypes)
+        # what is computed has as many bytes in each combination
+        return dtype_expr(spec, like.name) if like.dtypes == param.dtypes else "ge::DT_FLOAT"
     if param.site is not None:
         return BY_NAME[param.dtypes[0]].ge_cpp
     position = [p.name for p in spec.inputs].index(tensor)

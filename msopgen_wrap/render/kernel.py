@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msopgen_wrap.dtypes import computed_dtypes
 from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.kernel_classes import splits_elements
@@ -95,7 +96,8 @@ def storage_type(param: TensorParam, spec: OpSpec | None = None) -> str:
     """
     if spec is not None and len(set(param.dtypes)) > 1 and param.site is not None:
         like = like_input(spec, param.dtypes)
-        return f"opgen::StorageOf<DTYPE_{like.name.upper()}>"
+        kind = "StorageOf" if like.dtypes == param.dtypes else "ComputedOf"
+        return f"opgen::{kind}<DTYPE_{like.name.upper()}>"
     if param.site is None:
         return f"opgen::StorageOf<DTYPE_{param.name.upper()}>"
     cpp = CPP_TYPE[param.dtypes[0]]
@@ -103,8 +105,10 @@ def storage_type(param: TensorParam, spec: OpSpec | None = None) -> str:
 
 
 def like_input(spec: OpSpec, dtypes: tuple[str, ...]) -> TensorParam:
-    """Return the input of a call that has the dtypes of a temporary."""
-    return next(p for p in (spec.whole or spec).inputs if p.site is None and p.dtypes == dtypes)
+    """Return the input of a call that has the dtypes of a temporary, or is computed in them."""
+    inputs = [p for p in (spec.whole or spec).inputs if p.site is None]
+    same = (p for p in inputs if p.dtypes == dtypes)
+    return next(same, None) or next(p for p in inputs if computed_dtypes(p.dtypes) == dtypes)
 
 
 def output_param(spec: OpSpec, name: str) -> TensorParam:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.dtypes import computed_dtypes
 from msopgen_wrap.families.parts.attentions import (
     FoundAttention,
     attention_dtypes,
@@ -398,12 +399,41 @@ class Phases:
             taken = self.taken | {p.name for p in (*self.part(found).inputs, *found)}
             site = node.meta.get("site")
             dtypes = stored_dtypes(self.part(found), node, self.given)
+            if site is not None and dtypes is not None:
+                dtypes = self._of_combinations(site, dtypes)
             if site is None or dtypes is None or not self._alike(node, site):
                 return None
             name = free_name(base_name(node), taken)
             doc = temporary_doc(node, "/".join(dict.fromkeys(dtypes)))
             found.append(TensorParam(name, dtypes, doc=doc, site=site))
         return found
+
+    def _of_combinations(self, site: Site, dtypes: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the dtypes of a temporary where combinations compute floats, others integers.
+
+        Args:
+            dtypes: those that the graph of the first combination tells.
+
+        Returns:
+            ``dtypes`` where all combinations compute it in one of them; None where a combination
+            lacks the value, or computes it in a dtype that no input tells.
+        """
+        computed = [computed_dtypes(p.dtypes) for p in self.spec.inputs if p.site is None]
+        mixed = [found for found in computed if len(set(found)) > 1]
+        if not mixed or len(set(dtypes)) > 1:
+            return dtypes
+        whole = self.spec.whole or self.spec
+        found = []
+        for combo in range(self.spec.combos):
+            graph = trace(whole, self.variant, combo).graph
+            node = next((node for node, other in sites(graph).items() if other == site), None)
+            dtype = temporary_dtype(node) if node is not None else None
+            if dtype is None:
+                return None
+            found.append(dtype)
+        if "float32" in found:
+            found = ["int32" if dtype == "int64" else dtype for dtype in found]
+        return tuple(found) if len(set(found)) == 1 or tuple(found) in mixed else None
 
     def _alike(self, node: Node, site: Site) -> bool:
         """Whether a value has as many elements in all variants that have it.
