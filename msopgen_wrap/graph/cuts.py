@@ -55,7 +55,16 @@ def sites(graph: Graph) -> dict[Node, Site]:
 
 
 def _call_name(node: Node) -> str:
+    """Return the name that calls are counted under.
+
+    Conversions are counted by the kind of their result: ``i.long()`` is none where indices have 64
+    bits, which is no reason to count those to floats otherwise.
+    """
     target = node.target
+    if target is torch.ops.aten._to_copy.default:
+        dtype = node.meta["val"].dtype
+        kind = "floats" if dtype.is_floating_point else str(dtype).removeprefix("torch.")
+        return f"{target} to {kind}"
     overload = isinstance(target, torch._ops.OpOverload)
     return str(target) if overload else getattr(target, "__name__", str(target))
 

@@ -271,6 +271,15 @@ def tensors_of(expr: ScalarExpr) -> set[str]:
     return set()
 
 
+def has_attr(expr: ScalarExpr) -> bool:
+    """Whether an expression reads an attr."""
+    if isinstance(expr, Unary):
+        return has_attr(expr.arg)
+    if isinstance(expr, Binary):
+        return has_attr(expr.left) or has_attr(expr.right)
+    return isinstance(expr, AttrRef)
+
+
 def is_integer(expr: ScalarExpr) -> bool:
     """Whether Python computes the expression in integers."""
     if isinstance(expr, Const):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.graph.scalars import Const, ScalarExpr, fold, is_integer
+from msopgen_wrap.graph.scalars import Const, ScalarExpr, fold, has_attr, is_integer
 from msopgen_wrap.schedule.views import Counted
 from msopgen_wrap.torch_import import torch
 
@@ -89,6 +89,17 @@ def _literal(interval: Interval | None) -> int | None:
     return int(interval[0].value)
 
 
+def _fits_int32(interval: Interval) -> bool:
+    """Whether values between these bounds are never beyond int32.
+
+    Literals are looked at, and lengths of axes are below that; an attr may be any number.
+    """
+    if any(map(has_attr, interval)):
+        return False
+    numbers = [end.value for end in interval if isinstance(end, Const)]
+    return all(-(2**31) <= number < 2**31 for number in numbers)
+
+
 def hull(intervals: list[Interval]) -> Interval:
     """Return the bounds of values that lie in one of several intervals."""
     return _least([i[0] for i in intervals]), _greatest([i[1] for i in intervals])
@@ -145,12 +156,16 @@ class Intervals:
         if not isinstance(tensor, torch.Tensor):
             return None
         dtype = str(tensor.dtype).removeprefix("torch.")
+        called = node.op == "call_function"
+        if dtype == "int32" and called:  # what may wrap lies anywhere
+            found = self._of_call(node)
+            return found if found is not None and _fits_int32(found) else _INT32
         if dtype in _DTYPES:
             return _DTYPES[dtype]
-        return self._of_int64(node) if dtype == "int64" and node.op == "call_function" else None
+        return self._of_call(node) if dtype == "int64" and called else None
 
     # One case per operator; splitting would hide the table.
-    def _of_int64(self, node: Node) -> Interval | None:
+    def _of_call(self, node: Node) -> Interval | None:
         name = str(node.target).removeprefix("aten.").removeprefix("opgen.").split(".")[0]
         arguments = [self.of(a) for a in node.args if not isinstance(a, (list, tuple))]
         first = arguments[0] if arguments else None
