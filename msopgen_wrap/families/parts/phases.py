@@ -116,6 +116,9 @@ class Phases:
         self.given: dict[str, str] = {}  # inputs of the graph that is being cut
         self.pending: list[Any] = []  # sites of the values that are being planned
         self.no_attentions: set[Site] = set()  # products that were tried as attentions
+        # Whether numbers of 64 bits are no temporaries: reductions read them as the nearest numbers
+        # of int32, and what was refused would be computed of these.
+        self.no_longs = False
 
     def part(self, outputs: Iterable[TensorParam]) -> OpSpec:
         """Return the spec of a pass that reads the inputs and the temporaries made so far."""
@@ -139,6 +142,7 @@ class Phases:
                 self._append(plan)
                 return plan.spec.outputs
             except OpgenError as error:
+                self.no_longs = any(d.code == "OPG332" for d in error.diagnostics)
                 if not curable(error) or not self._cut(part):
                     raise
 
@@ -403,6 +407,8 @@ class Phases:
                 dtypes = self._of_combinations(site, dtypes)
             if site is None or dtypes is None or not self._alike(node, site):
                 return None
+            if self.no_longs and node.meta["val"].dtype == torch.int64:
+                return None
             name = free_name(base_name(node), taken)
             doc = temporary_doc(node, "/".join(dict.fromkeys(dtypes)))
             found.append(TensorParam(name, dtypes, doc=doc, site=site))
@@ -428,7 +434,7 @@ class Phases:
             graph = trace(whole, self.variant, combo).graph
             node = next((node for node, other in sites(graph).items() if other == site), None)
             dtype = temporary_dtype(node) if node is not None else None
-            if dtype is None:
+            if dtype is None or (dtype == "int64" and self.no_longs):
                 return None
             found.append(dtype)
         if "float32" in found:

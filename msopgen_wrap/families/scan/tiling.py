@@ -53,7 +53,7 @@ def render_tiling(plan: ScanPlan, style: str) -> TilingText:
         *scalar_fields(names, used),
     ]
     values = shared_values(spec, plan, style, used, all_views=True)
-    scanned = {name for body in plan.bodies for name in scanned_operands(body)}
+    scanned = {name for body in plan.bodies for name in scanned_sources(body)}
     text = (
         environment("scan")
         .get_template("tiling.cpp.jinja")
@@ -68,14 +68,15 @@ def render_tiling(plan: ScanPlan, style: str) -> TilingText:
             axis_value=attr_variable(plan.axis.attr),
             looped=any(is_looped(body.program) for body in plan.bodies),
             scanned=[row for row in values["operands"] if row["name"] in scanned],
+            scanned_numbers=[name for name in indices if name in scanned],
         )
     )
     headers = ('"opgen_row_axes.h"', '"opgen_scan_space.h"', '"opgen_tile_budget.h"')
     return tiling_text(spec, style, text, values, fields, headers)
 
 
-def scanned_operands(body: Body) -> set[str]:
-    """Return the operands that the scans of a body are made of."""
+def scanned_sources(body: Body) -> set[str]:
+    """Return the operands and the numbers of axes that the scans of a body are made of."""
     return _behind(body.program, {i.dst.id for i in body.program.insts if i.op == "Scan" and i.dst})
 
 
@@ -85,7 +86,7 @@ def _behind(program: Program, wanted: set[int]) -> set[str]:
         if inst.dst is None or inst.dst.id not in needed:
             continue
         needed |= {a.id for a in inst.args if isinstance(a, Val)}
-        if inst.op == "Load":
+        if inst.op in ("Load", "Index"):
             found.add(inst.mode)
     return found
 
