@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 Graph = torch.fx.Graph
 Node = torch.fx.Node
 
+# What the placeholder of a temporary holds in its meta data: the node of the whole op's graph that it
+# stands for.
+MADE_BY = "made_by"
+
 # PyTorch multiplies two matrices by ``mm``, and lists of them by ``bmm`` with views around it that
 # join the batches to one axis and take them apart again: the same values at different ranks.
 _PRODUCT, _PRODUCT_APART = "product", "view of product"
@@ -106,7 +110,7 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
         copy(node)
     for param, node in given:
         copies[node] = read = graph.placeholder(f"temporary_{param.name}")
-        read.meta = {**node.meta, "site": param.site}
+        read.meta = {**node.meta, "site": param.site, MADE_BY: node}
         value = read.meta["val"]
         inputs[read.name] = param.name
         shapes[param.name] = tuple(_hint(size) for size in value.shape)

@@ -111,14 +111,16 @@ def same_size(first: Any, second: Any) -> bool:
     """Whether two sizes, numbers or symbolic integers or their nodes, are the same in every call.
 
     Sizes of inputs that are equal in the sample are taken to be equal, and tiling checks it; sizes
-    computed from them may be equal in the sample only, as two halves of an even length are.
+    computed from them may be equal in the sample only, as two halves of an even length are, and so
+    may a number in the formula and the size of an input.
     """
     first, second = getattr(first, "node", first), getattr(second, "node", second)
     if size_hint(first) != size_hint(second):
         return False
     one, other = getattr(first, "expr", first), getattr(second, "expr", second)
     computed = any(getattr(e, "args", ()) for e in (one, other))
-    return not computed or one == other
+    numbers = [isinstance(e, (int, sympy.Integer)) for e in (one, other)]
+    return one == other if computed or numbers[0] != numbers[1] else True
 
 
 def same_shape(first: Any, second: Any) -> bool:

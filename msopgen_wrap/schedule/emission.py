@@ -269,8 +269,13 @@ class Emitter(Refusals):
 
     def _bounds(self, node: Node) -> Interval | None:
         if self._intervals is None:
-            self._intervals = Intervals(self._number, self._counted, self._elements)
+            handed = self._handed_bounds
+            self._intervals = Intervals(self._number, self._counted, self._elements, handed)
         return self._intervals.of(node)
+
+    def _handed_bounds(self, node: Node) -> Interval | None:
+        """Return the bounds of a placeholder that stands for a value of another pass."""
+        return None
 
     def _number(self, node: Node) -> ScalarExpr | None:
         """Return the scalar expression of a node, None for a tensor of several values."""

@@ -128,12 +128,14 @@ class Intervals:
         numbers: what gives the scalar expression of a node, None for a tensor.
         indices: what gives the numbers that a node counts from the index, None for any other.
         elements: what gives how many elements a reduction joins.
+        handed: what gives the bounds of a placeholder, None for an input.
         known: node -> its bounds, None where there are none.
     """
 
     numbers: Callable[[Node], ScalarExpr | None]
     indices: Callable[[Node], Counted | None]
     elements: Callable[[Node], ScalarExpr | None] = lambda node: None
+    handed: Callable[[Node], Interval | None] = lambda node: None
     known: dict[Node, Interval | None] = field(default_factory=dict)
 
     def of(self, value: Any) -> Interval | None:
@@ -156,13 +158,13 @@ class Intervals:
         if not isinstance(tensor, torch.Tensor):
             return None
         dtype = str(tensor.dtype).removeprefix("torch.")
-        called = node.op == "call_function"
-        if dtype == "int32" and called:  # what may wrap lies anywhere
-            found = self._of_call(node)
-            return found if found is not None and _fits_int32(found) else _INT32
-        if dtype in _DTYPES:
-            return _DTYPES[dtype]
-        return self._of_call(node) if dtype == "int64" and called else None
+        if dtype not in ("int32", "int64"):
+            return _DTYPES.get(dtype)
+        found = self._of_call(node) if node.op == "call_function" else self.handed(node)
+        if dtype == "int64":
+            return found
+        # what may wrap lies anywhere
+        return found if found is not None and _fits_int32(found) else _INT32
 
     # One case per operator; splitting would hide the table.
     def _of_call(self, node: Node) -> Interval | None:

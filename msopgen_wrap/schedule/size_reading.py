@@ -31,6 +31,8 @@ from msopgen_wrap.schedule.calls import (
     tensor_arguments,
 )
 from msopgen_wrap.schedule.emission import Emitter
+from msopgen_wrap.schedule.handed_bounds import HandedBounds
+from msopgen_wrap.schedule.intervals import Interval
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import ShapeLike, ShapeReduce
 from msopgen_wrap.torch_import import torch
@@ -224,6 +226,10 @@ class SizeReader(Emitter):
         # a structural attr is in some sizes by its value in the sample
         free = {k: r for k, r in self.traced.attrs.items() if r.name not in self.traced.structural}
         return {**attr_symbols(self.traced.graph, free), **sizes}
+
+    def _handed_bounds(self, node: Node) -> Interval | None:
+        fixed = {p.name for p in self.spec.inputs if p.min_rank == p.max_rank}
+        return HandedBounds(self.size_symbols(), fixed).of(node)
 
     def _reduced_count(self, node: Node) -> ScalarExpr:
         dims: Any = node.args[1]
