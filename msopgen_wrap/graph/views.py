@@ -182,6 +182,18 @@ def repeats_nothing(node: Node) -> bool:
     return len(inputs) == 1 and _same_sizes(node.args[0], node)
 
 
+def _is_of_wide_input(view: Node) -> bool:
+    """Whether a node is a view of an int32 input that became int64, as ``index.long()``.
+
+    Where the input has 64 bits there is no conversion, and the view is one of the input.
+    """
+    source: Any = view.args[0]
+    if source.target is not _aten._to_copy.default or source.args[0].op != "placeholder":
+        return False
+    dtypes = source.args[0].meta["val"].dtype, source.meta["val"].dtype
+    return dtypes == (torch.int32, torch.int64)
+
+
 def move_views_to_inputs(graph: Graph) -> None:
     """Rewrite a pointwise graph so that views are taken of inputs alone, where that is possible.
 
@@ -194,7 +206,8 @@ def move_views_to_inputs(graph: Graph) -> None:
 
     def movable(node: Node) -> bool:
         kept = (_aten.unsqueeze.default, *_SQUEEZES) if anchored else ()
-        return node in plain and _is_movable(node) and node.target not in kept
+        stays = node.target in kept and not _is_of_wide_input(node)
+        return node in plain and _is_movable(node) and not stays
 
     known: dict[Any, Node] = {}  # the views that are in the graph, so that none is made twice
     pending = {n for n in graph.nodes if movable(n)}

@@ -10,6 +10,7 @@ import torch
 from default_part import default_part
 from harness import BuiltOp, check
 
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.spec.loader import load_spec
 from msopgen_wrap.spec.model import OpSpec
@@ -53,6 +54,13 @@ CASES = {
         (),
         INTEGERS,
     ),
+    "extremes of columns and rows": Case(
+        "m = x.amax(0, keepdim=True)\n  n = x.amin(1, keepdim=True)\n"
+        "  z = torch.where(x >= m, x, torch.maximum(n, x))",
+        "like x",
+        (),
+        ("float32", "float16", "int8", "int32"),
+    ),
     "elements and the one before": Case(
         "z = (x == x.roll(1, -1)) | (x < F.pad(x[:, :-2], [2, 0]))", "like x", (), output="bool"
     ),
@@ -65,7 +73,11 @@ CASES = {
     ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = ("rows by number beside others", "rows and one element of each before")
+DEFAULT = (
+    "rows by number beside others",
+    "extremes of columns and rows",
+    "rows and one element of each before",
+)
 
 
 def spec_of(name: str, folder: Path) -> OpSpec:
@@ -89,6 +101,28 @@ def test_moved_values_have_the_dtypes_of_the_input(name, tmp_path):
     temporaries = [p for part in plan.parts for p in part.spec.outputs if p.site is not None]
     moved = {p.name for p in temporaries if p.dtypes == spec.inputs[0].dtypes}
     assert moved.issuperset(CASES[name].moved)
+
+
+def test_what_is_computed_of_integers_is_int32(tmp_path):
+    spec = spec_of("extremes of columns and rows", tmp_path)
+    parts = plan_op(spec).parts
+    temporaries = [p for part in parts for p in part.spec.outputs if p.site is not None]
+    assert {p.dtypes for p in temporaries} == {("float32", "float32", "int32", "int32")}
+
+
+@pytest.mark.parametrize("formula", ["x.amax(-1, keepdim=True) + x", "(x + 1).amax(-1)"])
+def test_numbers_of_64_bits_are_not_narrowed_on_the_way(tmp_path, formula):
+    shape = "like x" if "+ x" in formula else "[x[0]]"
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        "op: Narrowed\ninputs:\n  x: {dtype: int64, rank: 2}\n"
+        f'outputs:\n  z: {{dtype: int64, shape: "{shape}"}}\n'
+        f"compute: z = {formula}\nbackward: none\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(OpgenError) as error:
+        plan_op(load_spec(path))
+    assert [d.code for d in error.value.diagnostics] == ["OPG332"]
 
 
 @pytest.fixture(scope="module", params=default_part(CASES, DEFAULT))
