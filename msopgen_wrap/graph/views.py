@@ -100,7 +100,8 @@ def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
 
     They are slices of all elements, such as those of ``x[:, None]``, axes in the order that they
     have, such as those of two transposes, tensors placed in as many elements as they have, and two
-    reshapes back to the shape before them.
+    reshapes back to the shape before them. Those between two products stay: the second one learns
+    from them which axes its rows are made of.
 
     Args:
         keep_orders: leave permuted axes and reshapes as they are.
@@ -119,9 +120,10 @@ def _reshaped_back(node: Node) -> Node | None:
     """Return the node whose shape two reshapes give back, None where they are no such ones."""
     first: Any = node.args[0] if node.target in RESHAPES else None
     source: Any = first.args[0] if isinstance(first, Node) and first.target in RESHAPES else None
-    if not isinstance(source, Node):
+    if not isinstance(source, Node) or not _same_sizes(source, node):
         return None
-    return source if _same_sizes(source, node) else None
+    between = source.target in PRODUCTS and any(user.target in PRODUCTS for user in node.users)
+    return None if between else source
 
 
 def _is_idle(node: Node) -> bool:
