@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -175,7 +176,7 @@ def candidate_shapes(
         if shapes is not None:
             yield shapes
         if any(map(_open_rank, spec.inputs)):
-            yield from (_at_rank(spec, case, rank) for case in _case_shapes(spec))
+            yield from (_at_rank(spec, case, rank, attrs) for case in _case_shapes(spec))
         yield from _shapes_of_multiples(spec, [rank], attrs)
         return
     low = max((p.min_rank for p in spec.inputs), default=0)
@@ -189,7 +190,7 @@ def candidate_shapes(
     elif any(map(_open_rank, spec.inputs)):
         yield from _plain_shapes(spec, ranks[:2], attrs)
         cases = list(_case_shapes(spec))
-        yield from (_at_rank(spec, case, rank) for rank in ranks[:2] for case in cases)
+        yield from (_at_rank(spec, case, rank, attrs) for rank in ranks[:2] for case in cases)
         # Before other ranks, which may have a size that divides by chance: F.group_norm of 8 groups
         # takes the 24 of rank 2, where its reshape lacks the axes that other ranks have.
         yield from _shapes_of_multiples(spec, ranks[:2], attrs)
@@ -282,11 +283,16 @@ def _open_rank(param: TensorParam) -> bool:
     return param.shape is None and param.min_rank < param.max_rank
 
 
-def _at_rank(spec: OpSpec, case: dict[str, Any], rank: int) -> dict[str, Any]:
+def _at_rank(
+    spec: OpSpec, case: dict[str, Any], rank: int, attrs: dict[str, Any]
+) -> dict[str, Any]:
     """Return the shapes of a case with the inputs of open rank brought to another one.
 
-    Sizes come and go in front: a formula that takes the case mostly takes these, too.
+    Sizes come and go in front: a formula that takes the case mostly takes these, too. Inputs with a
+    shape rule follow.
     """
+    from msopgen_wrap.spec.shapes import ShapeError
+
     shapes = dict(case)
     for param in filter(_open_rank, spec.inputs):
         own = shapes.get(param.name)
@@ -294,6 +300,11 @@ def _at_rank(spec: OpSpec, case: dict[str, Any], rank: int) -> dict[str, Any]:
             wanted = max(param.min_rank, min(rank, param.max_rank))
             more = base_shape(wanted)[: max(0, wanted - len(own))]
             shapes[param.name] = (*more, *own[max(0, len(own) - wanted) :])
+    for param in spec.inputs:
+        own = shapes.get(param.name)
+        if param.shape is not None and own is not None and param.kind is not ParamKind.DYNAMIC:
+            with contextlib.suppress(ShapeError, KeyError):
+                shapes[param.name] = _ruled_shape(param.shape, shapes, attrs)
     return shapes
 
 

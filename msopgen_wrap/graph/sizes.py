@@ -51,6 +51,20 @@ def size_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, Dim
     return found
 
 
+def own_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, DimRef]:
+    """Return which dimension of which input every symbol was that a trace began with."""
+    found: dict[sympy.Symbol, DimRef] = {}
+    for node in graph.nodes:
+        if node.op != "placeholder" or node.name not in inputs:
+            continue
+        shape = node.meta["val"].shape
+        for axis, size in enumerate(shape):
+            symbol = getattr(getattr(size, "node", None), "_expr", None)
+            if isinstance(symbol, sympy.Symbol):
+                found.setdefault(symbol, DimRef(inputs[node.name], axis, len(shape)))
+    return found
+
+
 def attr_symbols(graph: Graph, attrs: dict[str, AttrRef]) -> dict[sympy.Symbol, ScalarExpr]:
     """Return which int attr the symbols of a traced graph are, of those in ``attrs``."""
     found: dict[sympy.Symbol, ScalarExpr] = {}

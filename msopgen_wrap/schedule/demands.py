@@ -16,7 +16,7 @@ import sympy
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.demands import count_symbol
 from msopgen_wrap.graph.scalars import Binary, ScalarExpr, describe, tensors_of
-from msopgen_wrap.graph.sizes import number_of, size_symbols
+from msopgen_wrap.graph.sizes import number_of, own_symbols, size_symbols
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
@@ -27,7 +27,7 @@ from msopgen_wrap.schedule.ranks import (
     takes_rank,
     trace_at,
 )
-from msopgen_wrap.spec.model import OpSpec, ParamKind
+from msopgen_wrap.spec.model import DimSlice, OpSpec, ParamKind, ShapeLike, ShapeList
 
 # Relations of sympy, as C++ and Python write them.
 RELATIONS: dict[type[sympy.Basic], str] = {
@@ -114,9 +114,11 @@ def demand_symbols(traced: TracedGraph, names: AxisNames | None = None) -> dict[
     Args:
         names: what axes of the sample are for every rank.
     """
+    # A demand that made sizes equal has the symbol that each of them had before.
+    refs = size_symbols(traced.graph, traced.inputs) | own_symbols(traced.graph, traced.inputs)
     symbols: dict[Any, ScalarExpr] = {
         symbol: replace(ref, signed=names.get((ref.tensor, ref.axis)) if names else None)
-        for symbol, ref in size_symbols(traced.graph, traced.inputs).items()
+        for symbol, ref in refs.items()
     }
     for node in traced.graph.find_nodes(op="placeholder"):
         if node.name in traced.attrs:
@@ -167,7 +169,13 @@ def _at_other_rank(spec: OpSpec, traced: TracedGraph) -> TracedGraph | None:
 def _are_known(spec: OpSpec, sides: _Sides) -> bool:
     """Whether a tiling function knows the sizes: none of a list, and axes that every rank has."""
     dims = [dim for side in sides for product in products(side) for dim in product]
-    fixed = {p.name for p in spec.inputs if p.min_rank == p.max_rank}
+    fixed: set[str] = set()
+    for param in spec.inputs:
+        rule = param.shape
+        like = isinstance(rule, ShapeLike) and rule.tensor in fixed
+        listed = isinstance(rule, ShapeList) and not any(isinstance(i, DimSlice) for i in rule.items)
+        if param.min_rank == param.max_rank or like or listed:
+            fixed.add(param.name)
     lists = any(p.kind is ParamKind.DYNAMIC for p in spec.inputs)
     named = all(dim.signed is not None or dim.tensor in fixed for dim in dims)
     return named and not (lists and dims)
