@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 Graph = torch.fx.Graph
 Node = torch.fx.Node
 
-# What the placeholder of a temporary holds in its meta data: the node of the whole op's graph that it
-# stands for.
+# What the placeholder of a temporary holds in its meta data: the node that it stands for in the
+# graph of the whole op.
 MADE_BY = "made_by"
 
 # PyTorch multiplies two matrices by ``mm``, and lists of them by ``bmm`` with views around it that

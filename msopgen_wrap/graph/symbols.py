@@ -262,6 +262,15 @@ class SymbolEnv(ShapeEnv):
         if known is not None or not self._asks_attr(expr):
             compute_limits.require(bool(condition), text)
 
+    def require_equal(self, left: Any, right: Any, text: str) -> None:
+        """Note that two numbers are equal, or the numbers of two lists, each for itself."""
+        lists = isinstance(left, (tuple, list)) and isinstance(right, (tuple, list))
+        if not lists or len(left) != len(right):
+            self.require(left == right, text)
+            return
+        for one, other in zip(left, right, strict=True):
+            self.require_equal(one, other, text)
+
     def demands(self) -> Demands:
         """Return what a call must fulfil: what PyTorch has asked, and what ``compute`` asserts.
 
@@ -289,6 +298,7 @@ class SymbolEnv(ShapeEnv):
             "__opgen_pow": self._power,
             "__opgen_test": self.truth,
             "__opgen_require": self.require,
+            "__opgen_require_equal": self.require_equal,
             "__opgen_steps": self._steps,
             "__opgen_open": loops.is_open,
             "__opgen_size_steps": self._steps,

@@ -169,16 +169,23 @@ def _at_other_rank(spec: OpSpec, traced: TracedGraph) -> TracedGraph | None:
 def _are_known(spec: OpSpec, sides: _Sides) -> bool:
     """Whether a tiling function knows the sizes: none of a list, and axes that every rank has."""
     dims = [dim for side in sides for product in products(side) for dim in product]
-    fixed: set[str] = set()
-    for param in spec.inputs:
-        rule = param.shape
-        like = isinstance(rule, ShapeLike) and rule.tensor in fixed
-        listed = isinstance(rule, ShapeList) and not any(isinstance(i, DimSlice) for i in rule.items)
-        if param.min_rank == param.max_rank or like or listed:
-            fixed.add(param.name)
+    fixed = _of_fixed_rank(spec)
     lists = any(p.kind is ParamKind.DYNAMIC for p in spec.inputs)
     named = all(dim.signed is not None or dim.tensor in fixed for dim in dims)
     return named and not (lists and dims)
+
+
+def _of_fixed_rank(spec: OpSpec) -> set[str]:
+    """Return the inputs that have one rank, or get one from a shape rule."""
+    fixed: set[str] = set()
+    for param in spec.inputs:
+        rule = param.shape
+        ruled = isinstance(rule, ShapeLike) and rule.tensor in fixed
+        if isinstance(rule, ShapeList):
+            ruled = not any(isinstance(item, DimSlice) for item in rule.items)
+        if param.min_rank == param.max_rank or ruled:
+            fixed.add(param.name)
+    return fixed
 
 
 def unknown_demand(spec: OpSpec, text: str) -> Diagnostic:
@@ -189,5 +196,6 @@ def unknown_demand(spec: OpSpec, text: str) -> Diagnostic:
         f"the host code of {spec.op} cannot check {text}",
         spec.compute.location,
         "it knows sizes and attrs; axes of an input of any rank are all counted from the same end",
-        "compare sizes (`x.shape[-1] % 2 == 0`), or give the input a `rank`",
+        "compare sizes (`x.shape[-1] % 2 == 0`), or give the input a `rank`; two inputs of one "
+        "shape have `shape: like x`",
     )

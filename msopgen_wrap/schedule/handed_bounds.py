@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ class HandedBounds:
         fixed: inputs of one rank only, whose axes mean the same in every call.
     """
 
-    symbols: Mapping[Any, ScalarExpr]
+    symbols: dict[Any, ScalarExpr]
     fixed: Collection[str]
 
     def of(self, placeholder: Node) -> Interval | None:
@@ -73,7 +73,8 @@ class HandedBounds:
             return None
         for counted in (joined, sizes):
             known = [size for size in counted if size is not None]
-            count = with_numel(functools.reduce(functools.partial(fold, "*"), known, Const(1)))
+            one: ScalarExpr = Const(1)
+            count = with_numel(functools.reduce(functools.partial(fold, "*"), known, one))
             if len(known) == len(counted) and self._holds_at_every_rank(count):
                 return count
         return None

@@ -275,6 +275,11 @@ def require(condition: Any, text: str) -> None:
         raise ValueError(f"compute needs {text}")
 
 
+def require_equal(left: Any, right: Any, text: str) -> None:
+    """Run an assertion that two numbers, or two lists of them, are equal."""
+    require(left == right, text)
+
+
 def append(items: list[Any], item: Any) -> None:
     """``items.append(item)``, one item per step of a loop at most; lists of lists do not grow."""
     if isinstance(item, (list, tuple)):
@@ -300,6 +305,7 @@ def appended(node: ast.Expr) -> tuple[ast.Name, ast.expr] | None:
 HELPERS: dict[str, Callable[..., Any]] = {
     "__opgen_test": _test,
     "__opgen_require": require,
+    "__opgen_require_equal": require_equal,
     "__opgen_pow": power,
     "__opgen_shift": shift,
     "__opgen_mul": multiply,
@@ -369,7 +375,11 @@ class Rewriter(ast.NodeTransformer):
         calls: list[ast.stmt] = []
         for part in _comparisons(node.test):
             text = ast.Constant(f"{ast.unparse(part)}{said}")
-            call = self._call("__opgen_require", part, self.visit(part), text)
+            visited = self.visit(part)
+            equal = isinstance(visited, ast.Compare) and isinstance(visited.ops[0], ast.Eq)
+            sides = (visited.left, *visited.comparators) if equal else (visited,)
+            name = "__opgen_require_equal" if equal else "__opgen_require"
+            call = self._call(name, part, *sides, text)
             calls.append(ast.copy_location(ast.Expr(call), node))
         return calls
 

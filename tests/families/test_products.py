@@ -210,6 +210,15 @@ PASSES = {
         ),
         [("contract", "mm1"), ("elementwise", "z")],
     ),
+    "product of a product, added to what it is made of": (
+        Case(
+            "F.linear(F.linear(x, y), y.t()) * 0.5 + x",
+            ([2, 8], 2),
+            "like x",
+            [((20, 33), (7, 33)), ((3, 20, 33), (7, 33)), ((2, 3, 7, 30), (60, 30))],
+        ),
+        [("contract", "mm1"), ("contract", "mm2"), ("elementwise", "z")],
+    ),
     "products with moved axes between them": (
         Case(
             "torch.einsum('bhc,ht->btc', F.gelu(torch.einsum('btc,ht->bhc', x, y)), y)",

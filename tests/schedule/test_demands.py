@@ -137,6 +137,49 @@ def test_the_gradient_asks_the_same(tmp_path):
     assert demands(gradient)[0] == ["x.shape[-1] % 2 == 0 (two halves)"]
 
 
+PAIR = "x: {dtype: float32, rank: [2, 4]}, y: {dtype: float32, shape: like x}"
+SETS = "x: {dtype: float32, rank: 3}, y: {dtype: float32, rank: 3}"
+RANKS = "x: {dtype: float32, rank: [2, 3]}, w: {dtype: float32, rank: 2}"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "compute", "shape", "case"),
+    [
+        (  # at every rank that a case can be brought to
+            PAIR,
+            "assert x.shape[-1] == 2; r = x[..., 0] * y[..., 0]; z = torch.stack((r, -r), -1)",
+            "like x",
+            "{x: [30, 40, 2], y: [30, 40, 2]}",
+        ),
+        (  # what arrives has an axis of the same size
+            SETS,
+            "assert x.shape[0] == y.shape[0] and x.shape[2] == y.shape[2]; "
+            "z = (x.unsqueeze(2) - y.unsqueeze(1)).square().sum(-1).amin(2)",
+            "[x[0], x[1]]",
+            "{x: [2, 30, 3], y: [2, 20, 3]}",
+        ),
+        (  # the shape of what arrives follows the rank
+            RANKS,
+            "assert w.shape == (6, x.shape[-1]); z = F.linear(x, w)",
+            "[*x[:-1], w[0]]",
+            "{x: [30, 32], w: [6, 32]}",
+        ),
+    ],
+    ids=["pairs", "sets", "ranks"],
+)
+def test_the_gradient_asks_at_every_rank(inputs, compute, shape, case):
+    text = (
+        f"op: Asserted\ninputs: {{{inputs}}}\noutputs: {{z: {{dtype: x, shape: '{shape}'}}}}\n"
+        f"compute: '{compute}'\nbackward: kernel\ncases: [{case}]\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    known = plan_op(gradient_spec(spec)).parts[0].demands
+    asserted = {d.text for found in known.values() for d in found if d.asserted}
+    wanted = {d.text for found in plan_op(spec).parts[0].demands.values() for d in found}
+    assert asserted and asserted == wanted
+
+
 def test_numbers_of_an_op_over_lists():
     """Attrs are checked; a size of a list has no meaning for all of its tensors."""
     lists = "op: DemandList\ninputs:\n  x: {dtype: float32, list: true}\nattrs: {p: 0.5}\n"

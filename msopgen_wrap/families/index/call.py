@@ -148,8 +148,8 @@ class CallReader(Lowerer):
         try:
             for above in self._needed(node):
                 # a view of ``index.long()`` is one of the index
-                widened = self.values.get(above.args[0]) if _is_widened(above) else None
-                self.values[above] = widened or self.lowered(above)
+                source: Any = above.args[0] if _is_widened(above) else None
+                self.values[above] = self.values.get(source) or self.lowered(above)
         except OpgenError as error:
             if any(d.code not in ("OPG331", "OPG332", "OPG333") for d in error.diagnostics):
                 raise

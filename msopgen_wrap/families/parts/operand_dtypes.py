@@ -26,11 +26,11 @@ def stored_dtypes(spec: OpSpec, node: Node, inputs: Mapping[str, str]) -> tuple[
     """Return the dtype of a temporary per combination.
 
     It is what the value is computed in, with three exceptions. A sort keeps the type of integers,
-    so values in order have that of the input where this can be one. A value that is only moved has the dtype of the
-    inputs it consists of: what is computed of integers is int32, which is no type of all inputs
-    where other combinations have floats, or int64. The cube multiplies matrices of one dtype: an operand of a product has
-    that of the input it is multiplied by, or of the product in the formula where that multiplies
-    two computed values in the dtype of the inputs.
+    so values in order have that of the input where this can be one. A value that is only moved has
+    the dtype of the inputs it consists of: what is computed of integers is int32, which is no type
+    of all inputs where other combinations have floats, or int64. The cube multiplies matrices of
+    one dtype: an operand of a product has that of the input it is multiplied by, or of the product
+    in the formula where that multiplies two computed values in the dtype of the inputs.
 
     Args:
         inputs: placeholder of the graph -> input of the spec.
