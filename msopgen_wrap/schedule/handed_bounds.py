@@ -28,10 +28,12 @@ class HandedBounds:
     Attributes:
         symbols: which size of which input, or which attr, every symbol of the graph is.
         fixed: inputs of one rank only, whose axes mean the same in every call.
+        by_attr: whether an attr may choose the axes that are joined.
     """
 
     symbols: dict[Any, ScalarExpr]
     fixed: Collection[str]
+    by_attr: bool
 
     def of(self, placeholder: Node) -> Interval | None:
         """Return the bounds of a temporary; None for inputs, and where nothing is known."""
@@ -60,8 +62,8 @@ class HandedBounds:
     def _elements(self, node: Node) -> ScalarExpr | None:
         """Return how many elements a reduction or a scan joins, or more.
 
-        Where the rank of an input is open, which of its axes is meant depends on the call: all of
-        its elements are more.
+        Where the rank of an input is open, or an attr chooses the axis, which of its axes is meant
+        depends on the call: all of its elements are more.
         """
         source: Any = node.args[0]
         sizes = [size_of(source, axis, self.symbols) for axis in range(source.meta["val"].dim())]
@@ -71,7 +73,7 @@ class HandedBounds:
             joined = [sizes[node.args[1]]]
         else:
             return None
-        for counted in (joined, sizes):
+        for counted in (sizes,) if self.by_attr else (joined, sizes):
             known = [size for size in counted if size is not None]
             one: ScalarExpr = Const(1)
             count = with_numel(functools.reduce(functools.partial(fold, "*"), known, one))

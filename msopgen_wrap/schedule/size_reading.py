@@ -8,6 +8,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.axes_of_one import is_one
+from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import (
     UNARY_FUNCTIONS,
     Binary,
@@ -229,7 +230,8 @@ class SizeReader(Emitter):
 
     def _handed_bounds(self, node: Node) -> Interval | None:
         fixed = {p.name for p in self.spec.inputs if p.min_rank == p.max_rank}
-        return HandedBounds(self.size_symbols(), fixed).of(node)
+        by_attr = bool(set(self.traced.structural) - set(count_attrs(self.spec)))
+        return HandedBounds(self.size_symbols(), fixed, by_attr).of(node)
 
     def _reduced_count(self, node: Node) -> ScalarExpr:
         dims: Any = node.args[1]

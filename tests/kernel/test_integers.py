@@ -139,8 +139,7 @@ def test_integer_row_values_meet_elements(tmp_path):
     [
         ("x.sum(dim)", "int32", "dtype=torch.int32"),
         ("x.prod(dim)", "int8", "dtype=torch.int32"),
-        # a value in the workspace has lost its bounds
-        ("(x.sum(dim) + 1).sum(dim)", "int16", "dtype=torch.int32"),
+        ("(x.sum(dim) * x).sum(dim)", "int32", "dtype=torch.int32"),
     ],
 )
 def test_unbounded_sums_are_refused(compute, dtype, fix):
@@ -148,6 +147,21 @@ def test_unbounded_sums_are_refused(compute, dtype, fix):
         plan_op(spec_of({f"z = {compute}": "int64"}, dtype))
     assert caught.value.diagnostics[0].code == "OPG332"
     assert fix in caught.value.diagnostics[0].fix
+
+
+def test_bounds_of_sums_reach_the_next_pass(tmp_path):
+    """The tiling function checks the sum of sums for the sizes of the call."""
+    rows = ShapeList((DimSlice("x", None, -2),))
+    compute = "z = (x.sum(-1) + 1).sum(-1)"
+    spec = make_spec(compute, dtypes=("int8",), out_dtypes=("int64",), shapes={"z": rows})
+    op = BuiltOp(spec, tmp_path)
+    for shape in [(3, 5), (70, 200), (2, 40, 3000)]:
+        x = numbers("int8", shape)
+        outputs, golden, result = op.run({"x": x}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == [], shape
+    with pytest.raises(RuntimeError, match="int32 cannot hold"):
+        op.run({"x": torch.zeros(2, 5000, 5000, dtype=torch.int8)})
 
 
 def test_sums_that_int32_may_not_hold_are_refused(tmp_path):
