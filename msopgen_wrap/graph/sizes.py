@@ -32,11 +32,16 @@ def reduced_count(x: torch.Tensor, dims: list[int]) -> Any:
     return env.derive_count(reduced_count, x, list(dims), count)
 
 
-def size_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, DimRef]:
+def size_symbols(
+    graph: Graph, inputs: dict[str, str], *, own: bool = False
+) -> dict[sympy.Symbol, DimRef]:
     """Return which dimension of which input every size symbol of a traced graph is.
 
     Sizes that are equal in every call have symbols of their own, and one that stands for all in
     what is computed of them.
+
+    Args:
+        own: leave out what symbols stand for besides the sizes that they are.
     """
     found: dict[sympy.Symbol, DimRef] = {}
     for node in graph.nodes:
@@ -45,23 +50,10 @@ def size_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, Dim
         shape = node.meta["val"].shape
         for axis, size in enumerate(shape):
             known = getattr(size, "node", None)
-            for symbol in (getattr(known, "_expr", None), getattr(known, "expr", None)):
+            for name in ("_expr",) if own else ("_expr", "expr"):
+                symbol = getattr(known, name, None)
                 if isinstance(symbol, sympy.Symbol):
                     found.setdefault(symbol, DimRef(inputs[node.name], axis, len(shape)))
-    return found
-
-
-def own_symbols(graph: Graph, inputs: dict[str, str]) -> dict[sympy.Symbol, DimRef]:
-    """Return which dimension of which input every symbol was that a trace began with."""
-    found: dict[sympy.Symbol, DimRef] = {}
-    for node in graph.nodes:
-        if node.op != "placeholder" or node.name not in inputs:
-            continue
-        shape = node.meta["val"].shape
-        for axis, size in enumerate(shape):
-            symbol = getattr(getattr(size, "node", None), "_expr", None)
-            if isinstance(symbol, sympy.Symbol):
-                found.setdefault(symbol, DimRef(inputs[node.name], axis, len(shape)))
     return found
 
 

@@ -107,6 +107,7 @@ def storage_type(param: TensorParam, spec: OpSpec | None = None) -> str:
 def like_input(spec: OpSpec, dtypes: tuple[str, ...]) -> TensorParam:
     """Return the input of a call that has the dtypes of a temporary, or is computed in them."""
     inputs = [p for p in (spec.whole or spec).inputs if p.site is None]
+    inputs.sort(key=lambda p: p.kind is ParamKind.OPTIONAL)  # it may be absent
     same = (p for p in inputs if p.dtypes == dtypes)
     return next(same, None) or next(p for p in inputs if computed_dtypes(p.dtypes) == dtypes)
 

@@ -16,7 +16,7 @@ import sympy
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.demands import count_symbol
 from msopgen_wrap.graph.scalars import Binary, ScalarExpr, describe, tensors_of
-from msopgen_wrap.graph.sizes import number_of, own_symbols, size_symbols
+from msopgen_wrap.graph.sizes import number_of, size_symbols
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
@@ -115,7 +115,8 @@ def demand_symbols(traced: TracedGraph, names: AxisNames | None = None) -> dict[
         names: what axes of the sample are for every rank.
     """
     # A demand that made sizes equal has the symbol that each of them had before.
-    refs = size_symbols(traced.graph, traced.inputs) | own_symbols(traced.graph, traced.inputs)
+    refs = size_symbols(traced.graph, traced.inputs)
+    refs |= size_symbols(traced.graph, traced.inputs, own=True)
     symbols: dict[Any, ScalarExpr] = {
         symbol: replace(ref, signed=names.get((ref.tensor, ref.axis)) if names else None)
         for symbol, ref in refs.items()

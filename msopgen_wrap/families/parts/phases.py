@@ -142,11 +142,19 @@ class Phases:
                 self._append(plan)
                 return plan.spec.outputs
             except OpgenError as error:
-                self.no_longs = any(d.code == "OPG332" for d in error.diagnostics)
-                if not curable(error) or not self._cut(part):
+                if not curable(error) or not self._cut_for(part, error):
                     raise
 
     # ---- one cut -------------------------------------------------------------------------------
+
+    def _cut_for(self, part: OpSpec, error: OpgenError) -> bool:
+        """Cut a part that was refused; see ``_cut``."""
+        before = self.no_longs
+        self.no_longs = any(d.code == "OPG332" for d in error.diagnostics)
+        try:
+            return self._cut(part)
+        finally:
+            self.no_longs = before
 
     def _cut(self, part: OpSpec) -> bool:
         """Plan a pass whose results bring a part closer to one pass; False: there is none."""
