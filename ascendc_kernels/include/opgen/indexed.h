@@ -12,6 +12,14 @@ namespace opgen {
 
 constexpr uint32_t kIndexBytes = 8192;  // of UB for the indices of one axis
 
+// inside = inside and other, for the bits of `lanes` elements.
+__aicore__ inline void BothMasks(const LocalTensor<uint8_t>& inside,
+                                 const LocalTensor<uint8_t>& other, uint32_t lanes) {
+    LocalTensor<uint16_t> bits = inside.template ReinterpretCast<uint16_t>();
+    AscendC::And(bits, bits, other.template ReinterpretCast<uint16_t>(), lanes / 16);
+    VectorBarrier();
+}
+
 // Goes through the items of a space and tells where the row of each lies in the table. Indices come
 // to UB in batches along the last axis of the space and are read by the scalar unit.
 //
@@ -79,6 +87,62 @@ class IndexedRows {
         Advance();
         return inside;
     }
+    // Tell of at most `items` at a time.
+    __aicore__ inline void LimitBatch(uint64_t items) { most_ = items < most_ ? items : most_; }
+    // Load the indices of the next items, which Next or SkipBatch passes all; returns how many.
+    __aicore__ inline uint32_t NextBatch() {
+        Order<AscendC::HardEvent::V_MTE2>();  // the batch before has been read
+        LoadBatch();
+        Order<AscendC::HardEvent::MTE2_V>();
+        return batch_;
+    }
+    __aicore__ inline void SkipBatch() {
+        at_[kMaxDims - 1] += batch_ - 1;
+        inBatch_ = batch_ - 1;
+        Advance();
+    }
+    // dst[i] = where the row of item i of the batch lies in the table, less `first`, for tables
+    // that int32 counts. Bit i of `inside` says whether its indices are inside their axes; the
+    // place of others is that of the nearest ones. index, nearest, other: scratch of a batch.
+    __aicore__ inline void PlacesOf(const LocalTensor<int32_t>& dst,
+                                    const LocalTensor<uint8_t>& inside,
+                                    const LocalTensor<int32_t>& index,
+                                    const LocalTensor<int32_t>& nearest,
+                                    const LocalTensor<uint8_t>& other, uint64_t first) {
+        const uint32_t lanes = AlignLanes(batch_);
+        const int64_t step = tableSteps_[kMaxDims - 1];
+        const int64_t from = base_ + static_cast<int64_t>(at_[kMaxDims - 1]) * step;
+        AscendC::CreateVecIndex(dst, 0, lanes);
+        VectorBarrier();
+        AscendC::Muls(dst, dst, static_cast<int32_t>(step), lanes);
+        VectorBarrier();
+        AscendC::Adds(dst, dst, static_cast<int32_t>(from - static_cast<int64_t>(first)), lanes);
+        for (uint32_t k = 0; k < kIndices; ++k) {
+            TakeIndices(index, k);
+            const int32_t size = static_cast<int32_t>(axisSizes_[k]);
+            if constexpr (kWrap) {
+                AscendC::ShiftRight(nearest, index, 31, lanes);  // -1 for negative ones
+                VectorBarrier();
+                AscendC::Muls(nearest, nearest, -size, lanes);
+                VectorBarrier();
+                AscendC::Add(index, index, nearest, lanes);
+                VectorBarrier();
+            }
+            AscendC::Maxs(nearest, index, 0, lanes);
+            VectorBarrier();
+            AscendC::Mins(nearest, nearest, size - 1, lanes);
+            VectorBarrier();
+            AscendC::Compare(k == 0 ? inside : other, nearest, index, AscendC::CMPMODE::EQ, lanes);
+            VectorBarrier();
+            if (k > 0) {
+                BothMasks(inside, other, lanes);
+            }
+            AscendC::Muls(nearest, nearest, static_cast<int32_t>(axisSteps_[k]), lanes);
+            VectorBarrier();
+            AscendC::Add(dst, dst, nearest, lanes);
+            VectorBarrier();
+        }
+    }
     // Where the value of an item lies: `offset` and its steps, which are `tiling.valueSteps`.
     template <typename Array>
     __aicore__ inline uint64_t ValueAt(uint64_t item, const Array& steps, int64_t offset) const {
@@ -103,6 +167,23 @@ class IndexedRows {
             return batches_[k].template Get<int64_t>().GetValue(at);
         }
         return batches_[k].template Get<int32_t>().GetValue(at);
+    }
+    // The indices of a batch as int32; what that does not hold is outside of all axes as well.
+    __aicore__ inline void TakeIndices(const LocalTensor<int32_t>& dst, uint32_t k) {
+        if (pitch_[k] == 0) {
+            const int64_t given = IndexAt(k, 0);
+            const int64_t most = axisSizes_[k];
+            const int64_t known = given > most ? most : given < -most - 1 ? -most - 1 : given;
+            Order<AscendC::HardEvent::S_V>();
+            AscendC::Duplicate(dst, static_cast<int32_t>(known), AlignLanes(batch_));
+        } else if (kSizes[k] == sizeof(int64_t)) {
+            AscendC::Cast(dst, batches_[k].template Get<int64_t>(), RoundMode::CAST_NONE, batch_);
+            FillTail(dst, batch_, 0);
+        } else {
+            AscendC::Adds(dst, batches_[k].template Get<int32_t>(), 0, batch_);
+            FillTail(dst, batch_, 0);
+        }
+        VectorBarrier();
     }
     // Take the rows behind a new position along the axes before the last one.
     __aicore__ inline void Enter() {

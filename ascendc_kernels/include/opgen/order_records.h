@@ -121,17 +121,6 @@ __aicore__ inline void TakeWords(const LocalTensor<T>& dst, const LocalTensor<fl
                         taken);
 }
 
-// Words of `src` whose bit is set, one behind the other; returns how many.
-template <typename T>
-__aicore__ inline uint32_t TakeMarked(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                      const LocalTensor<uint8_t>& mask, uint32_t count) {
-    uint64_t taken = 0;
-    const AscendC::GatherMaskParams once{1, 1, 0, 0};
-    AscendC::GatherMask(dst, src, mask.template ReinterpretCast<uint32_t>(), true, count, once,
-                        taken);
-    return static_cast<uint32_t>(taken);
-}
-
 // Set the keys behind the `length` elements of each row.
 __aicore__ inline void FillBehindRows(const LocalTensor<float>& keys, float value, uint32_t rows,
                                       uint32_t length, uint32_t pitch) {

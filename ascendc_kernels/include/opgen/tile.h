@@ -181,6 +181,17 @@ template <typename T>
 constexpr uint32_t kSpreadLanes =
     kBlockBytes / (sizeof(T) > sizeof(float) ? sizeof(float) : sizeof(T));
 
+// Words of `src` whose bit is set, one behind the other; returns how many.
+template <typename T>
+__aicore__ inline uint32_t TakeMarked(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                                      const LocalTensor<uint8_t>& mask, uint32_t count) {
+    uint64_t taken = 0;
+    const AscendC::GatherMaskParams once{1, 1, 0, 0};
+    AscendC::GatherMask(dst, src, mask.template ReinterpretCast<uint32_t>(), true, count, once,
+                        taken);
+    return static_cast<uint32_t>(taken);
+}
+
 // Copy what a box whose rows run forwards needs of an operand; see LoadBox.
 template <typename T>
 __aicore__ inline void LoadForwards(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,

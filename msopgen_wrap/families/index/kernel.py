@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.index.call import COMBINES
-from msopgen_wrap.families.index.plan import LONG, IndexBody, IndexPlan
+from msopgen_wrap.families.index.plan import LONG, IndexBody, IndexPlan, by_element
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import (
@@ -87,6 +87,7 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
         "wraps": call.wraps,
         "instruction": COMBINES.get(body.combine, ""),
         "compute": body.compute or gm[-1]["type"],
+        "by_element": by_element(body),
         "converts": body.converts,
         "long": body.compute == LONG,
         "bytes": body.converts and any(1 in pair for pair in sizes),

@@ -256,6 +256,15 @@ def _no_index(spec: OpSpec, dtypes: Sequence[str]) -> Diagnostic:
     )
 
 
+def by_element(body: IndexBody) -> bool:
+    """Whether a scatter takes single elements by the batch: what joins them is no comparison.
+
+    The scalar unit joins them; which of two zeros, or of a number and NaN, the vector unit's
+    comparisons give is its choice.
+    """
+    return body.combine in ("copy", "add", "multiply")
+
+
 def budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget:
     """Return the UB use of a body for a dtype combination."""
     target = DTYPE_BYTES[spec.outputs[0].dtypes[combo]]

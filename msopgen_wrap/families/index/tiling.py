@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.index.plan import IndexPlan
+from msopgen_wrap.families.index.plan import IndexPlan, by_element
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling import (
@@ -98,6 +98,11 @@ def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
                     "bytes": need.bytes_per_element,
                     "reserved": need.fixed,
                     "narrowest": min(DTYPE_BYTES[d] for d in moved),
+                    "window": sum(
+                        b.bytes_per_element
+                        for b in need.buffers
+                        if b.name in ("windowBuf", "stageBuf") and by_element(body)
+                    ),
                 }
             )
     return rows

@@ -15,8 +15,9 @@
 
 namespace opgen {
 
-constexpr int64_t kBlockOfCopy = 32;          // bytes that a copy to UB starts at a multiple of
-constexpr int64_t kMaxRowTile = 64 * 1024;    // bytes of a tile of rows; longer ones gain nothing
+constexpr int64_t kBlockOfCopy = 32;             // bytes that a copy to UB starts at a multiple of
+constexpr int64_t kMaxRowTile = 64 * 1024;       // bytes of a tile of rows; longer gain nothing
+constexpr int64_t kWindowItemBytes = 44 * 1024;  // of UB for opgen::WindowItems and values
 constexpr int64_t kBytesPerCore = 32 * 1024;  // of rows, below which a further core gains nothing
 
 // Items are the points of a space, each with an index per indexed axis of the table. `operands` are
@@ -279,9 +280,11 @@ struct WindowTiling {
     int64_t cores = 1;
 
     // total: elements of the tensor; bytesOfTile, reserved, elementBytes: see RowTiling.
+    // bytesOfWindow: of the window alone, for kernels that take the items of single elements by the
+    // batch; 0 for others.
     std::string Choose(const IndexedSpace& space, int64_t total, double bytesOfTile,
-                       int64_t reserved, int64_t elementBytes, uint64_t ubSize,
-                       int64_t coresOfChip) {
+                       int64_t reserved, int64_t elementBytes, uint64_t ubSize, int64_t coresOfChip,
+                       double bytesOfWindow) {
         if (!space.refusal.empty()) {
             return space.refusal;
         }
@@ -294,6 +297,11 @@ struct WindowTiling {
         }
         const int64_t length = std::max<int64_t>(1, space.rowLength);
         rows = total / length;
+        if (bytesOfWindow > 0 && length == 1 && IsBatched(space) &&
+            TakeElements(room, elementBytes, coresOfChip, bytesOfWindow)) {
+            TakeSlabs(space);
+            return "";
+        }
         rowPitch = std::min(AlignUp(length, unit), tile);
         pieceLength = std::min(length, rowPitch);
         pieces = CeilDiv(length, pieceLength);
@@ -307,6 +315,33 @@ struct WindowTiling {
     }
 
  private:
+    // Whether the indices and the values of a batch of items lie together, or are one each.
+    static bool IsBatched(const IndexedSpace& space) {
+        for (size_t k = 1; k < space.steps.size(); ++k) {
+            const int64_t step = space.dims.empty() ? 0 : space.steps[k].back();
+            if (step != 0 && step != 1) {
+                return false;
+            }
+        }
+        return true;
+    }
+    // Windows of single elements, one behind the other; false: too many for int32, or no room.
+    bool TakeElements(int64_t room, int64_t elementBytes, int64_t coresOfChip,
+                      double bytesOfWindow) {
+        const int64_t unit = 64;
+        const int64_t most =
+            static_cast<int64_t>(static_cast<double>(room - kWindowItemBytes) / bytesOfWindow) /
+            unit * unit;
+        if (room <= kWindowItemBytes || most < unit || rows > INT32_MAX) {
+            return false;
+        }
+        const int64_t wanted =
+            std::max<int64_t>(1, std::min(coresOfChip, CeilDiv(Times(rows, elementBytes), 4096)));
+        rowsPerWindow = std::max(unit, std::min(most, AlignUp(CeilDiv(rows, wanted), unit)));
+        rowPitch = pieceLength = pieces = 1;
+        cores = std::max<int64_t>(1, std::min(wanted, CeilDiv(rows, rowsPerWindow)));
+        return true;
+    }
     // The first axis of the items divides the tensor where all that follows lies within its step.
     void TakeSlabs(const IndexedSpace& space) {
         slabRows = std::max<int64_t>(1, rows);
