@@ -172,6 +172,25 @@ CASES = {
         "  s: {dtype: x, shape: '[1, 1]'}",
         [((9, 33), (50,), (1, 1)), ((7, 0), (3,), (1, 1))],
     ),
+    "single elements added": Case(
+        "z = torch.scatter_add(x, 0, i, s)",
+        "like x",
+        f"{TABLE.replace('[1, 4]', '1')}\n  i: {{dtype: [int64], rank: 1}}\n"
+        "  s: {dtype: x, shape: like i}",
+        [
+            ((5000,), (3000,), (3000,)),
+            ((100000,), (700,), (700,)),
+            ((1,), (9,), (9,)),
+            ((9,), (0,), (0,)),
+        ],
+    ),
+    "single elements, by two indices": Case(
+        "z = x.index_put((i, j), s)",
+        "like x",
+        f"{ROWS.replace('[1, 4]', '2')}\n  j: {{dtype: [int64], shape: like i}}\n"
+        "  s: {dtype: x, shape: '[1]'}",
+        [((70, 33), (20,), (20,), (1,)), ((300, 500), (3,), (3,), (1,))],
+    ),
     "rows over nothing": Case(
         "z = torch.zeros_like(x).index_put((i, j), x[0, 0], accumulate=True)",
         "like x",
@@ -180,7 +199,13 @@ CASES = {
     ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = ("rows", "rows added", "rows added by an expanded index", "an element of each row")
+DEFAULT = (
+    "rows",
+    "rows added",
+    "single elements added",
+    "rows added by an expanded index",
+    "an element of each row",
+)
 
 
 def spec_of(case: Case, folder: Path, name: str = "IndexCase", backward: str = "none") -> OpSpec:
