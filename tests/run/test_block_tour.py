@@ -41,6 +41,7 @@ LIBRARY = [
         "index/gather_elements.yaml",
         "index/index_add.yaml",
         "index/scatter_add.yaml",
+        "matmul/grouped_matmul.yaml",
         "matmul/linear.yaml",
         "norm/rms_norm.yaml",
         "order/kth_value_row.yaml",

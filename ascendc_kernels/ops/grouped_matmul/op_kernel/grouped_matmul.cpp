@@ -11,68 +11,10 @@
 #include "grouped_matmul_data.h"
 #include "lib/matmul_intf.h"
 #include "opgen/convert.h"
+#include "opgen/group_blocks.h"
 
 namespace grouped_matmul_kernel {
 using namespace AscendC;
-
-// A block of the result: its group, rows of all groups, and columns.
-struct Block {
-    uint32_t group = 0;
-    uint64_t row = 0;
-    uint32_t rows = 0;
-    uint32_t column = 0;
-    uint32_t columns = 0;
-};
-
-// The blocks that a core makes.
-class Blocks {
- public:
-    __aicore__ inline void Init(const GroupedMatmulTilingData* data) {
-        tiling = data;
-        across = (tiling->columns + tiling->blockColumns - 1) / tiling->blockColumns;
-        next = static_cast<uint32_t>(GetBlockIdx());
-    }
-    // The next block of this core; false: there is none.
-    __aicore__ inline bool Next(Block& block) {
-        if (next >= tiling->blocks) {
-            return false;
-        }
-        while (next >= behind + Count()) {
-            behind += Count();
-            ++group;
-        }
-        const uint32_t place = next - behind;
-        const uint64_t inside = static_cast<uint64_t>(place / across) * tiling->blockRows;
-        const uint64_t left = Rows() - inside;
-        block.group = group;
-        block.row = Start() + inside;
-        block.rows = static_cast<uint32_t>(left < tiling->blockRows ? left : tiling->blockRows);
-        block.column = place % across * tiling->blockColumns;
-        const uint32_t rest = tiling->columns - block.column;
-        block.columns = rest < tiling->blockColumns ? rest : tiling->blockColumns;
-        next += static_cast<uint32_t>(GetBlockNum());
-        return true;
-    }
-
- private:
-    __aicore__ inline uint64_t Start() const {
-        return group > 0 ? static_cast<uint64_t>(tiling->ends[group - 1]) : 0;
-    }
-    __aicore__ inline uint64_t Rows() const {
-        return static_cast<uint64_t>(tiling->ends[group]) - Start();
-    }
-    // Blocks of the group.
-    __aicore__ inline uint32_t Count() const {
-        const uint64_t down = (Rows() + tiling->blockRows - 1) / tiling->blockRows;
-        return static_cast<uint32_t>(down) * across;
-    }
-
-    const GroupedMatmulTilingData* tiling = nullptr;
-    uint32_t across = 1;
-    uint32_t next = 0;
-    uint32_t group = 0;
-    uint32_t behind = 0;  // blocks of the groups before
-};
 
 // T: matrices, B: bias.
 template <typename T, typename B>
@@ -96,8 +38,8 @@ class Kernel {
         const bool transposed = tiling->transposed != 0;
         const uint64_t depth = tiling->depth;
         const uint64_t columns = tiling->columns;
-        Block block;
-        while (blocks.Next(block)) {
+        opgen::GroupBlock block;
+        while (blocks.Next(tiling->blocks, block)) {
             const uint64_t matrix = block.group * depth * columns;
             const uint64_t column = transposed ? block.column * depth : block.column;
             product.SetTail(static_cast<int>(block.rows), static_cast<int>(block.columns));
@@ -119,7 +61,7 @@ class Kernel {
     using Bias = matmul::MatmulType<TPosition::GM, CubeFormat::ND, B>;
 
     matmul::MatmulImpl<Left, Right, Result, Bias> product;
-    Blocks blocks;
+    opgen::GroupBlocks<GroupedMatmulTilingData> blocks;
     GlobalTensor<T> xGm;
     GlobalTensor<T> weightGm;
     GlobalTensor<B> biasGm;

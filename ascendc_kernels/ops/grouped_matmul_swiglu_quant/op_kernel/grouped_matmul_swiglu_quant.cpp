@@ -20,67 +20,9 @@
 #include "grouped_matmul_swiglu_quant_data.h"
 #include "grouped_swiglu_rows.h"
 #include "lib/matmul_intf.h"
+#include "opgen/group_blocks.h"
 
 namespace grouped_matmul_swiglu_quant_kernel {
-
-// A block of the products: its group, rows of all groups, and columns.
-struct Block {
-    uint32_t group = 0;
-    uint64_t row = 0;
-    uint32_t rows = 0;
-    uint32_t column = 0;
-    uint32_t columns = 0;
-};
-
-// The blocks that a cube core makes.
-class Blocks {
- public:
-    __aicore__ inline void Init(const GroupedMatmulSwigluQuantTilingData* data) {
-        tiling = data;
-        across = (tiling->columns + tiling->blockColumns - 1) / tiling->blockColumns;
-        next = static_cast<uint32_t>(GetBlockIdx());
-    }
-    // The next block of this core among the first `last` ones; false: there is none.
-    __aicore__ inline bool Next(uint32_t last, Block& block) {
-        if (next >= last) {
-            return false;
-        }
-        while (next >= behind + Count()) {
-            behind += Count();
-            ++group;
-        }
-        const uint32_t place = next - behind;
-        const uint64_t inside = static_cast<uint64_t>(place / across) * tiling->blockRows;
-        const uint64_t left = Rows() - inside;
-        block.group = group;
-        block.row = Start() + inside;
-        block.rows = static_cast<uint32_t>(left < tiling->blockRows ? left : tiling->blockRows);
-        block.column = place % across * tiling->blockColumns;
-        const uint32_t rest = tiling->columns - block.column;
-        block.columns = rest < tiling->blockColumns ? rest : tiling->blockColumns;
-        next += static_cast<uint32_t>(GetBlockNum());
-        return true;
-    }
-
- private:
-    __aicore__ inline uint64_t Start() const {
-        return group > 0 ? static_cast<uint64_t>(tiling->ends[group - 1]) : 0;
-    }
-    __aicore__ inline uint64_t Rows() const {
-        return static_cast<uint64_t>(tiling->ends[group]) - Start();
-    }
-    // Blocks of the group.
-    __aicore__ inline uint32_t Count() const {
-        const uint64_t down = (Rows() + tiling->blockRows - 1) / tiling->blockRows;
-        return static_cast<uint32_t>(down) * across;
-    }
-
-    const GroupedMatmulSwigluQuantTilingData* tiling = nullptr;
-    uint32_t across = 1;
-    uint32_t next = 0;
-    uint32_t group = 0;
-    uint32_t behind = 0;  // blocks of the groups before
-};
 
 // The cube core's part.
 class Products {
@@ -101,7 +43,7 @@ class Products {
     __aicore__ inline void Process() {
         const uint64_t depth = tiling->depth;
         const uint64_t columns = tiling->columns;
-        Block block;
+        opgen::GroupBlock block;
         for (uint32_t piece = 0; piece < tiling->pieces; ++piece) {
             while (blocks.Next(tiling->pieceBlocks[piece], block)) {
                 product.SetTail(static_cast<int>(block.rows), static_cast<int>(block.columns));
@@ -119,7 +61,7 @@ class Products {
     using Result = matmul::MatmulType<TPosition::GM, CubeFormat::ND, int32_t>;
 
     matmul::MatmulImpl<Matrix, Matrix, Result> product;
-    Blocks blocks;
+    opgen::GroupBlocks<GroupedMatmulSwigluQuantTilingData> blocks;
     GlobalTensor<int8_t> xGm;
     GlobalTensor<int8_t> weightGm;
     GlobalTensor<int32_t> sumGm;
