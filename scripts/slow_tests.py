@@ -1,6 +1,6 @@
 """Choose the tests that are too long for the default suite, from their measured times.
 
-    pytest -n auto -m "not slow" --durations=0 --durations-min=1 | tee times.txt
+    pytest -n auto --dist worksteal -m "not slow" --durations=0 --durations-min=1 | tee times.txt
     python scripts/slow_tests.py times.txt            # adds to tests/slow_tests.txt
 
 Tests that run longer than --seconds are added; the shortest of them stays in the default suite

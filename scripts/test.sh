@@ -13,4 +13,6 @@ export OMP_WAIT_POLICY="${OMP_WAIT_POLICY:-passive}"
 if [ $# -eq 0 ]; then
     set -- -m "not slow"
 fi
-exec "$OPGEN_PYTHON" -m pytest -n auto "$@"
+# Each process begins with tests that follow one another, which share what a module compiles, and
+# takes over tests of another one when it is done.
+exec "$OPGEN_PYTHON" -m pytest -n auto --dist worksteal "$@"
