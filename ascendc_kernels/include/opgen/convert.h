@@ -46,9 +46,9 @@ using StorageOf = typename Storage<T>::Type;
 
 // The type of values that are computed from T: float, or int32_t for integers.
 template <typename T>
-using ComputedOf = typename Choose<Same<T, float>::value || Same<T, half>::value ||
-                                       Same<T, bfloat16_t>::value,
-                                   float, int32_t>::Type;
+using ComputedOf =
+    typename Choose<Same<T, float>::value || Same<T, half>::value || Same<T, bfloat16_t>::value,
+                    float, int32_t>::Type;
 
 // The type that elements are moved in where nothing else is done with them: those of 64 bits are
 // two of 32 bits.
