@@ -264,7 +264,8 @@ class SymbolEnv(ShapeEnv):
 
     def require_equal(self, left: Any, right: Any, text: str) -> None:
         """Note that two numbers are equal, or the numbers of two lists, each for itself."""
-        lists = isinstance(left, (tuple, list)) and isinstance(right, (tuple, list))
+        # a tuple is never equal to a list
+        lists = any(isinstance(left, kind) and isinstance(right, kind) for kind in (tuple, list))
         if not lists or len(left) != len(right):
             self.require(left == right, text)
             return
