@@ -230,8 +230,11 @@ class SizeReader(Emitter):
 
     def _handed_bounds(self, node: Node) -> Interval | None:
         fixed = {p.name for p in self.spec.inputs if p.min_rank == p.max_rank}
-        by_attr = bool(set(self.traced.structural) - set(count_attrs(self.spec)))
-        return HandedBounds(self.size_symbols(), fixed, by_attr).of(node)
+        return HandedBounds(self.size_symbols(), fixed, self.has_axes_of_attrs()).of(node)
+
+    def has_axes_of_attrs(self) -> bool:
+        """Whether an attr may choose the axes that are reduced or scanned."""
+        return bool(set(self.traced.structural) - set(count_attrs(self.spec)))
 
     def _reduced_count(self, node: Node) -> ScalarExpr:
         dims: Any = node.args[1]

@@ -436,18 +436,22 @@ class Phases:
         mixed = [found for found in computed if len(set(found)) > 1]
         if not mixed or len(set(dtypes)) > 1:
             return dtypes
-        whole = self.spec.whole or self.spec
         found = []
-        for combo in range(self.spec.combos):
-            graph = trace(whole, self.variant, combo).graph
-            node = next((node for node, other in sites(graph).items() if other == site), None)
-            dtype = temporary_dtype(node) if node is not None else None
+        for known in self._dtypes_of_combinations:
+            dtype = known.get(site)
             if dtype is None or (dtype == "int64" and self.no_longs):
                 return None
             found.append(dtype)
         if "float32" in found:
             found = ["int32" if dtype == "int64" else dtype for dtype in found]
         return tuple(found) if len(set(found)) == 1 or tuple(found) in mixed else None
+
+    @functools.cached_property
+    def _dtypes_of_combinations(self) -> list[dict[Site, str | None]]:
+        """What kernels compute each value in, per combination of dtypes."""
+        whole = self.spec.whole or self.spec
+        graphs = [trace(whole, self.variant, combo).graph for combo in range(self.spec.combos)]
+        return [{s: temporary_dtype(n) for n, s in sites(graph).items()} for graph in graphs]
 
     def _alike(self, node: Node, site: Site) -> bool:
         """Whether a value has as many elements in all variants that have it.

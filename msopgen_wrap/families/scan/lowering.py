@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.schedule.calls import DIFFERENCES, Node, reduction_kind, target_name
@@ -59,8 +58,7 @@ class ScanLowerer(Lowerer):
         """Return how many elements a scan joins, at most."""
         source: Any = node.args[0]
         axis = self._static(node.args[1])
-        named = set(self.traced.structural) - set(count_attrs(self.spec))
-        return self._numel(source) if named else self._size(source, int(axis))
+        return self._numel(source) if self.has_axes_of_attrs() else self._size(source, int(axis))
 
     def other_pass(self, node: Node, why: str) -> Diagnostic:
         """Return the diagnostic for what takes more than one pass."""

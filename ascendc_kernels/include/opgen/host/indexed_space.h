@@ -297,16 +297,16 @@ struct WindowTiling {
         }
         const int64_t length = std::max<int64_t>(1, space.rowLength);
         rows = total / length;
+        const int64_t wanted =
+            std::max<int64_t>(1, std::min(coresOfChip, CeilDiv(Times(total, elementBytes), 4096)));
         if (bytesOfWindow > 0 && length == 1 && IsBatched(space) &&
-            TakeElements(room, elementBytes, coresOfChip, bytesOfWindow)) {
+            TakeElements(room, wanted, bytesOfWindow)) {
             TakeSlabs(space);
             return "";
         }
         rowPitch = std::min(AlignUp(length, unit), tile);
         pieceLength = std::min(length, rowPitch);
         pieces = CeilDiv(length, pieceLength);
-        const int64_t wanted =
-            std::max<int64_t>(1, std::min(coresOfChip, CeilDiv(Times(total, elementBytes), 4096)));
         rowsPerWindow = pieces > 1 ? 1 : std::min(tile / rowPitch, kMaxBlockCount);
         rowsPerWindow = std::max<int64_t>(1, std::min(rowsPerWindow, CeilDiv(rows, wanted)));
         cores = std::max<int64_t>(1, std::min(wanted, CeilDiv(rows, rowsPerWindow) * pieces));
@@ -326,8 +326,7 @@ struct WindowTiling {
         return true;
     }
     // Windows of single elements, one behind the other; false: too many for int32, or no room.
-    bool TakeElements(int64_t room, int64_t elementBytes, int64_t coresOfChip,
-                      double bytesOfWindow) {
+    bool TakeElements(int64_t room, int64_t wanted, double bytesOfWindow) {
         const int64_t unit = 64;
         const int64_t most =
             static_cast<int64_t>(static_cast<double>(room - kWindowItemBytes) / bytesOfWindow) /
@@ -335,8 +334,6 @@ struct WindowTiling {
         if (room <= kWindowItemBytes || most < unit || rows > INT32_MAX) {
             return false;
         }
-        const int64_t wanted =
-            std::max<int64_t>(1, std::min(coresOfChip, CeilDiv(Times(rows, elementBytes), 4096)));
         rowsPerWindow = std::max(unit, std::min(most, AlignUp(CeilDiv(rows, wanted), unit)));
         rowPitch = pieceLength = pieces = 1;
         cores = std::max<int64_t>(1, std::min(wanted, CeilDiv(rows, rowsPerWindow)));

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "../op_kernel/grouped_matmul_data.h"
+#include "opgen_group_blocks.h"
 #include "opgen_log.h"
 #include "opgen_sizes.h"
 #include "tiling/platform/platform_ascendc.h"
@@ -19,16 +20,6 @@ namespace grouped_matmul {
 enum Input { kX, kWeight, kBias };
 enum Attr { kGroupList, kSplitItem, kTransposeWeight };
 
-// Blocks that all cores can share: fewer columns where there would be fewer blocks than cores.
-inline int64_t CountBlocks(const GroupedMatmulTilingData& tiling) {
-    int64_t down = 0;
-    int64_t start = 0;
-    for (uint32_t i = 0; i < tiling.groups; ++i) {
-        down += opgen::CeilDiv(tiling.ends[i] - start, tiling.blockRows);
-        start = tiling.ends[i];
-    }
-    return down * opgen::CeilDiv(tiling.columns, tiling.blockColumns);
-}
 }  // namespace grouped_matmul
 
 static ge::graphStatus GroupedMatmulTiling(gert::TilingContext* context) {
@@ -91,16 +82,7 @@ static ge::graphStatus GroupedMatmulTiling(gert::TilingContext* context) {
     platform_ascendc::PlatformAscendC platform(context->GetPlatformInfo());
     const int64_t cores = static_cast<int64_t>(platform.GetCoreNumAic());
     OPGEN_CHECK(context, cores > 0, "the platform reports no cube cores");
-    // L0C holds 128 x 256 sums; 16 are the least that a cube multiplies at once.
-    constexpr int64_t kRows = 128, kColumns = 256, kLeastColumns = 64, kUnit = 16;
-    tiling->blockRows =
-        static_cast<uint32_t>(std::min(kRows, std::max(kUnit, opgen::AlignUp(longest, kUnit))));
-    tiling->blockColumns = static_cast<uint32_t>(kColumns);
-    int64_t blocks = CountBlocks(*tiling);
-    while (blocks < cores && tiling->blockColumns > kLeastColumns) {
-        tiling->blockColumns /= 2;
-        blocks = CountBlocks(*tiling);
-    }
+    const int64_t blocks = opgen::ChooseGroupBlocks(*tiling, longest, cores);
     OPGEN_CHECK(context, blocks <= INT32_MAX, "%ld blocks are too many", static_cast<long>(blocks));
     tiling->blocks = static_cast<uint32_t>(blocks);
     if (blocks > 0) {

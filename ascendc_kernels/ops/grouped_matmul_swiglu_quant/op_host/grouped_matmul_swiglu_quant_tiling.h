@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "../op_kernel/grouped_matmul_swiglu_quant_data.h"
+#include "opgen_group_blocks.h"
 #include "opgen_log.h"
 #include "opgen_sizes.h"
 #include "tiling/platform/platform_ascendc.h"
@@ -96,17 +97,6 @@ static ge::graphStatus ReadEnds(gert::TilingContext* context, const Sizes& sizes
     return ge::GRAPH_SUCCESS;
 }
 
-// Blocks of all groups.
-inline int64_t CountBlocks(const TilingData& tiling) {
-    int64_t down = 0;
-    int64_t start = 0;
-    for (uint32_t i = 0; i < tiling.groups; ++i) {
-        down += opgen::CeilDiv(tiling.ends[i] - start, tiling.blockRows);
-        start = tiling.ends[i];
-    }
-    return down * opgen::CeilDiv(tiling.columns, tiling.blockColumns);
-}
-
 // Cuts the rows into pieces between blocks. Each has two blocks for a cube core at least, so that
 // waiting for the slowest one costs little; the last one has what is left.
 inline void CutPieces(TilingData& tiling, int64_t blocks, int64_t cores) {
@@ -172,17 +162,7 @@ static ge::graphStatus GroupedMatmulSwigluQuantTiling(gert::TilingContext* conte
     tiling->depth = static_cast<uint32_t>(sizes.depth);
     tiling->columns = static_cast<uint32_t>(sizes.columns);
     tiling->rows = static_cast<uint64_t>(sizes.rows);
-    // L0C holds 128 x 256 sums; 16 are the least that a cube multiplies at once. Blocks are
-    // narrower where there would be fewer of them than cores.
-    constexpr int64_t kRows = 128, kColumns = 256, kLeastColumns = 64, kUnit = 16;
-    tiling->blockRows =
-        static_cast<uint32_t>(std::min(kRows, std::max(kUnit, opgen::AlignUp(longest, kUnit))));
-    tiling->blockColumns = static_cast<uint32_t>(kColumns);
-    int64_t blocks = CountBlocks(*tiling);
-    while (blocks < cores && tiling->blockColumns > kLeastColumns) {
-        tiling->blockColumns /= 2;
-        blocks = CountBlocks(*tiling);
-    }
+    const int64_t blocks = opgen::ChooseGroupBlocks(*tiling, longest, cores);
     OPGEN_CHECK(context, blocks <= INT32_MAX, "%ld blocks are too many", static_cast<long>(blocks));
     CutPieces(*tiling, blocks, cores);
     OPGEN_CHECK(context, blocks == 0 || TileCube(platform, sizes, *tiling),
