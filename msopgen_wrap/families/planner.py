@@ -124,8 +124,10 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
         cut = isinstance(family, PartFamily) and spec.whole is None and curable(error)
         if not cut or not parts.claims(spec, traced):
             raise
-        plan = parts.plan(spec, every, first)
-    return plan
+        return parts.plan(spec, every, first)
+    if spec.whole is not None:
+        return plan
+    return Parts(_plan).plan_in_regions(spec, every, plan) or plan
 
 
 def _trace_variants(spec: OpSpec, every: list[Variant], first: dict[int, TracedGraph]) -> None:

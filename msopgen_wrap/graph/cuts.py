@@ -14,8 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.output_regions import add_region, runs_of
+from msopgen_wrap.graph.size_order import SizeOrder
 from msopgen_wrap.graph.views import PRODUCTS, RESHAPES, move_views_to_inputs
-from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
+from msopgen_wrap.spec.model import OpSpec, Region, Site, TensorParam
 from msopgen_wrap.torch_import import torch
 
 if TYPE_CHECKING:
@@ -90,7 +92,7 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
     """
     site_of = sites(whole.graph)
     by_site = {site: node for node, site in site_of.items()}
-    results = {p.name: whole.outputs[p.name] for p in spec.outputs if p.site is None}
+    results = {p.name: whole.outputs[p.tensor] for p in spec.outputs if p.site is None}
     wanted = {name: node for name, node in results.items() if isinstance(node, Node)}
     wanted |= {p.name: _found(spec, by_site, p, combo) for p in spec.outputs if p.site is not None}
     given = [(param, _found(spec, by_site, param, combo)) for param in spec.inputs if param.site]
@@ -120,7 +122,12 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
     for node in whole.graph.nodes:
         if node in needed and node not in copies:
             copy(node)
-    made = end_with(graph, {name: copies[node] for name, node in wanted.items()})
+    ends = {name: copies[node] for name, node in wanted.items()}
+    regions = [p for p in spec.outputs if p.region is not None]
+    if regions:
+        order = SizeOrder(spec.whole or spec, whole.variant, graph, inputs)
+        ends |= {p.name: _region(spec, graph, ends[p.name], p.region, order) for p in regions}
+    made = end_with(graph, ends)
     return replace(
         whole,
         graph=graph,
@@ -129,6 +136,27 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
         shapes=shapes,
         dtypes=dtypes,
     )
+
+
+def _region(
+    spec: OpSpec, graph: Graph, result: Node, region: Region | None, order: SizeOrder
+) -> Node:
+    assert region is not None
+    runs = runs_of(result, order)
+    alike = runs is not None and len(runs.items) == region.count
+    made = add_region(graph, result, region.number, order) if alike else None
+    if made is None:
+        raise OpgenError(
+            Diagnostic(
+                "OPG335",
+                f"{region.output} of {spec.op} is joined of other pieces for other attr values, "
+                "dtypes or ranks",
+                spec.compute.location if spec.compute else spec.outputs[0].location,
+                "a pass of its own writes each of the pieces",
+                "join the same pieces in every branch",
+            )
+        )
+    return made
 
 
 def _needed(wanted: Collection[Node], given: set[Node]) -> set[Node]:

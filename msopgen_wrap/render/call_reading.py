@@ -324,10 +324,10 @@ def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]
         elif param.kind is ParamKind.DYNAMIC:
             names.append(param.name)
             getters.append(f"context->GetDynamicInputDesc({position}, 0)->GetDataType()")
-    for param in (p for p in spec.outputs if p.site is None):
+    for param in spec.tensors_written:
         position = spec.output_position(param.name)
         if param.kind is ParamKind.REQUIRED:
-            names.append(member_name(param, True, spec))
+            names.append(param.tensor if param.region else member_name(param, True, spec))
             getters.append(f"context->GetOutputDesc({position})->GetDataType()")
     return names, getters
 

@@ -99,7 +99,7 @@ def storage_type(param: TensorParam, spec: OpSpec | None = None) -> str:
         kind = "StorageOf" if like.dtypes == param.dtypes else "ComputedOf"
         return f"opgen::{kind}<DTYPE_{like.name.upper()}>"
     if param.site is None:
-        return f"opgen::StorageOf<DTYPE_{param.name.upper()}>"
+        return f"opgen::StorageOf<DTYPE_{param.tensor.upper()}>"
     cpp = CPP_TYPE[param.dtypes[0]]
     return f"opgen::StorageOf<{cpp}>" if cpp == "bool" else cpp
 
@@ -212,14 +212,14 @@ def _dtype_condition(spec: OpSpec, bodies: Sequence[Body], body: Body) -> str:
         mine = dict.fromkeys(param.dtypes[c] for c in body.combos)
         if not any(param.dtypes[c] in mine for c in others):
             return " || ".join(
-                f"opgen::Same<DTYPE_{param.name.upper()}, {CPP_TYPE[d]}>::value" for d in mine
+                f"opgen::Same<DTYPE_{param.tensor.upper()}, {CPP_TYPE[d]}>::value" for d in mine
             )
     alternatives = []
     for combo in body.combos:
         alternatives.append(
             "("
             + " && ".join(
-                f"opgen::Same<DTYPE_{p.name.upper()}, {CPP_TYPE[p.dtypes[combo]]}>::value"
+                f"opgen::Same<DTYPE_{p.tensor.upper()}, {CPP_TYPE[p.dtypes[combo]]}>::value"
                 for p in params
             )
             + ")"

@@ -114,8 +114,8 @@ _WHOLE_CHECK = (
 def combo_dtypes(spec: OpSpec, combo: int) -> list[str]:
     """Return the ge dtypes of the params of ``dtype_getters`` for a combination."""
     params = [p for p in spec.inputs if p.kind is not ParamKind.OPTIONAL]
-    params += [p for p in spec.outputs if p.kind is ParamKind.REQUIRED]
     params = [p for p in params if p.site is None]
+    params += [p for p in spec.tensors_written if p.kind is ParamKind.REQUIRED]
     return [BY_NAME[p.dtypes[combo]].ge_cpp for p in params]
 
 

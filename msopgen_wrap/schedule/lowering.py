@@ -45,6 +45,7 @@ from msopgen_wrap.schedule.views import (
     Reshaped,
     Span,
     Step,
+    InRegion,
     StoredShape,
     View,
     apply_view,
@@ -332,6 +333,9 @@ class Lowerer(WordReader):
     def _output_value(self, name: str, result: Any) -> Any:
         """Return what an output stores; where it is reshaped, note the shape it is stored in."""
         value = self.values.get(result) if isinstance(result, Node) else None
+        if isinstance(value, InRegion):
+            self.output_views[name] = View(name, value.rank, (value.step,))
+            return value.value
         if not isinstance(value, Reshaped):
             return result
         if any(p.name == name and p.site is not None for p in self.spec.outputs):
@@ -435,6 +439,17 @@ def _counted(low: Lowerer, node: Node, start: Any, step: Any) -> View:
         first, difference = fold("int", first), fold("int", difference)
         low.check_bounds(node, intervals.counted(length, first, difference))
     return View("", 1, counted=Counted(length, first, difference, floating))
+
+
+@lowers("opgen.region.default")
+def _region(low: Lowerer, node: Node) -> InRegion:
+    value: Any = node.args[0]
+    if isinstance(low.values.get(value), Reshaped):
+        raise OpgenError(low.unsupported(node, "a reshape"))
+    rank = len(node.meta["val"].shape)
+    axis: Any = node.args[1]
+    first, size = low.scalar_expr(node.args[2]), low.scalar_expr(node.args[3])
+    return InRegion(value, rank, Step("slice", axis - rank, first, size))
 
 
 @lowers("aten.arange.default", "aten.arange.start", "aten.arange.start_step")

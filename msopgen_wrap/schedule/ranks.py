@@ -348,7 +348,7 @@ def _reach(view: View, shapes: dict[str, Any], attrs: dict[str, Any]) -> Any:
 
 
 def _written(step: Step, shapes: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    return step.axis, [int(evaluate(size, attrs, shapes)) for size in step.shape]
+    return step.axis, [int(evaluate(e, attrs, shapes)) for e in step.scalars]
 
 
 def _same_call(a: Inst, b: Inst, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
@@ -390,5 +390,5 @@ def _scalars(lowered: Lowered) -> list[list[ScalarExpr]]:
         [a.expr for inst in lowered.program.insts for a in inst.args if isinstance(a, Scalar)],
         [e for view in lowered.operands.values() for e in view.scalars()],
         [size for span in lowered.spans for size in span.sizes],
-        [size for step in lowered.stored for size in step.shape],
+        [e for step in lowered.stored for e in step.scalars],
     ]

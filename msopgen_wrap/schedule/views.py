@@ -47,6 +47,11 @@ class Step:
     shape: tuple[ScalarExpr, ...] = ()
 
     @property
+    def scalars(self) -> tuple[ScalarExpr, ...]:
+        """The numbers that the host evaluates."""
+        return (self.start, self.length, *self.shape)
+
+    @property
     def named(self) -> bool:
         """Whether an attr gives the order of all axes."""
         return self.op == "permute" and isinstance(self.start, AttrRef)
@@ -121,7 +126,7 @@ class View:
 
     def scalars(self) -> list[ScalarExpr]:
         """Return the expressions that the host evaluates to replay the view."""
-        found = [e for step in self.steps for e in (step.start, step.length, *step.shape)]
+        found = [e for step in self.steps for e in step.scalars]
         if self.counted is not None:
             found += [self.counted.length]
             found += [] if self.counted.floating else [self.counted.start, self.counted.step]
@@ -202,6 +207,21 @@ class Reshaped:
     nodes: tuple[Any, ...]
     value: Any
     sizes: tuple[ScalarExpr, ...]
+
+
+@dataclass(frozen=True)
+class InRegion:
+    """A value that is some elements of an output along an axis.
+
+    Attributes:
+        value: the node, or a number.
+        rank: of the output.
+        step: the slice of the output.
+    """
+
+    value: Any
+    rank: int
+    step: Step
 
 
 def _from_end(axis: int, rank: int) -> int:

@@ -229,6 +229,21 @@ class Site:
 
 
 @dataclass(frozen=True)
+class Region:
+    """A run of an output along one axis, which a pass of its own may write.
+
+    Attributes:
+        output: the output.
+        number: of the run among those of the axis, from 0.
+        count: how many runs there are.
+    """
+
+    output: str
+    number: int
+    count: int
+
+
+@dataclass(frozen=True)
 class Pieces:
     """Rows of an output that are results of their own; text ``ends if how in (0, 1) else []``.
 
@@ -262,6 +277,7 @@ class TensorParam:
         length: outputs only: the output, one integer, that says how many elements of the first
             axis are results; the shape rule gives the most there can be.
         pieces: outputs only: how the first axis is cut for callers; None: not at all.
+        region: outputs of parts only: the run of an output that a part writes; None: all of it.
     """
 
     name: str
@@ -281,6 +297,12 @@ class TensorParam:
     chosen_by: str | None = None
     length: str | None = None
     pieces: Pieces | None = None
+    region: Region | None = None
+
+    @property
+    def tensor(self) -> str:
+        """The tensor of the caller that it is, or a region of."""
+        return self.region.output if self.region is not None else self.name
 
 
 REQUIRED = object()
@@ -436,6 +458,12 @@ class OpSpec:
         return {a.name: a.default for a in self.attrs if not a.required}
 
     @property
+    def tensors_written(self) -> tuple[TensorParam, ...]:
+        """The outputs of the caller, each once if regions of it are written one by one."""
+        found = {p.tensor: p for p in reversed(self.outputs) if p.site is None}
+        return tuple(reversed(found.values()))
+
+    @property
     def temporaries(self) -> tuple[TensorParam, ...]:
         """The temporaries that a part reads, then those that it writes."""
         return tuple(p for p in (*self.inputs, *self.outputs) if p.site is not None)
@@ -449,7 +477,8 @@ class OpSpec:
 
     def output_position(self, name: str) -> int:
         """Return the position of an output among those of the op, for a part: of the whole op."""
-        return [p.name for p in (self.whole or self).outputs].index(name)
+        tensor = next((p.tensor for p in self.outputs if p.name == name), name)
+        return [p.name for p in (self.whole or self).outputs].index(tensor)
 
     def attr(self, name: str) -> Attr:
         """Return the attr called ``name``."""

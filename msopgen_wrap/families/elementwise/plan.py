@@ -61,9 +61,10 @@ class ElementwisePlan(OpPlan[Body]):
     stretched: bool = False
 
     def broadcasts(self) -> bool:
-        """Whether any operand can differ in shape from the output."""
+        """Whether any operand can differ in shape from the output, or lie apart in it."""
         views = self.operands()
         stepped = any(v.steps for v in views.values()) or bool(self.indices())
+        stepped |= any(p.region is not None for p in self.spec.outputs)
         return not self.lists and (len(views) > 1 or stepped or self.stretched)
 
 

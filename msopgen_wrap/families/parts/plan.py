@@ -6,7 +6,7 @@ none, get passes of their own; the tiling key of a call says which passes run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -14,6 +14,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.parts.one_pass import with_one_pass
 from msopgen_wrap.families.parts.phases import Phases, PlanOne, curable
+from msopgen_wrap.families.parts.regions import OutputRegion, computed_regions, regions_of
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules
 from msopgen_wrap.schedule.calls import reduced_dims, reduction_kind
@@ -25,6 +26,9 @@ from msopgen_wrap.spec.names import camel_case
 
 Group = tuple[int, ...]
 Planned = TypeVar("Planned")
+
+# Families of passes in which every value is computed for all elements.
+_POINTWISE = ("elementwise",)
 
 # Values of an attr that a name lists.
 _MOST_WORDS = 3
@@ -110,12 +114,14 @@ class PartsPlan(OpPlan[Body]):
         made: the plans, in the order in which they run: one per group of outputs, each after those
             that write the temporaries it reads. A call runs those that serve its variant.
         temporaries: what parts write to the workspace and later ones read.
+        regions: the runs of outputs that parts write by themselves.
         waits: per plan, whether it reads what other cores have written since all cores last waited
             for one another.
     """
 
     made: list[OpPlan[Any]] = field(default_factory=list)
     temporaries: list[TensorParam] = field(default_factory=list)
+    regions: list[TensorParam] = field(default_factory=list)
     waits: list[bool] = field(default_factory=list)
 
     @property
@@ -132,7 +138,39 @@ def plan_parts(
     Raises:
         OpgenError: a single output of a single variant cannot be planned.
     """
-    found = _passes_of_groups(spec, variants, plan_one)
+    return _parts_plan(family, spec, variants, plan_one, _passes_of_groups(spec, variants, plan_one))
+
+
+def plan_in_regions(
+    family: Family, spec: OpSpec, variants: list[Variant], plan_one: PlanOne, alone: OpPlan[Any]
+) -> PartsPlan | None:
+    """Plan passes that write pieces of outputs to their places, in the stead of one for all.
+
+    One pass of pointwise work computes each piece for all elements of the output.
+
+    Args:
+        alone: the one pass.
+
+    Returns:
+        None where no output has several computed pieces, or no passes make them one by one.
+    """
+    if alone.family.name not in _POINTWISE:
+        return None
+    passes = _passes_in_regions(spec, variants, plan_one, (), least=2)
+    if passes is None:
+        return None
+    everything = tuple(range(len(variants)))
+    return _parts_plan(family, spec, variants, plan_one, [(everything, passes.plans)])
+
+
+def _parts_plan(
+    family: Family,
+    spec: OpSpec,
+    variants: list[Variant],
+    plan_one: PlanOne,
+    found: list[tuple[Group, list[OpPlan[Any]]]],
+) -> PartsPlan:
+    """Return the plan of an op from the passes of its groups of variants."""
     groups = [group for group, _ in found]
     made = [with_one_pass(plans, plan_one) for _, plans in found]
     for plans, name in zip(made, group_names(spec, variants, groups), strict=True):
@@ -151,6 +189,7 @@ def plan_parts(
         {"parts": 0},
         made=plans,
         temporaries=temporaries,
+        regions=_regions(single),
         waits=[wait for passes in made for wait in _waits(passes)],
     )
 
@@ -190,10 +229,15 @@ def _passes_of_groups(
         outputs = [p for p, rule in zip(spec.outputs, rules, strict=True) if rule != NOTHING]
         part = replace(spec, whole=spec, served=group, outputs=tuple(outputs))
         try:
-            return _Passes([plan_one(part)])
+            alone = plan_one(part)
         except OpgenError as error:
             if not curable(error):
                 raise
+        else:
+            regions = None
+            if alone.family.name in _POINTWISE:
+                regions = _passes_in_regions(part, variants, plan_one, taken, least=2)
+            return regions or _Passes([alone])
         passes = _passes(part, variants, plan_one, taken)
         taken.update(passes.names)
         return passes
@@ -247,6 +291,9 @@ def _passes(
     are all made by the last part, with all others where that can make them: no part may read what
     it wrote.
     """
+    regions = _passes_in_regions(spec, variants, plan_one, taken, least=1)
+    if regions is not None:
+        return regions
     inplace = [p for p in spec.outputs if p.inplace]
     if inplace:
         phases = Phases(spec, variants, plan_one, taken)
@@ -263,6 +310,52 @@ def _passes(
     if inplace:
         phases.make(inplace)
     return _Passes(_used(phases.plans), frozenset(phases.apart))
+
+
+def _passes_in_regions(
+    spec: OpSpec, variants: list[Variant], plan_one: PlanOne, taken: Iterable[str], least: int
+) -> _Passes | None:
+    """Plan passes that write each piece of outputs that are joined of pieces to its place.
+
+    Pieces of one size are made by one pass where a family takes them together.
+
+    Args:
+        least: how many computed pieces make it worthwhile.
+
+    Returns:
+        None where no output is joined of so many pieces, or no passes make them one by one.
+    """
+    phases = Phases(spec, variants, plan_one, taken)
+    if any(p.inplace for p in spec.outputs):
+        return None
+    found = {
+        p.name: regions_of(phases.part([p]), phases.variant, p)
+        for p in spec.outputs
+    }
+    found = {name: r for name, r in found.items() if computed_regions(r) >= least}
+    if not found:
+        return None
+    sizes = {region.param.name: region.size for regions in found.values() for region in regions}
+    outputs = [
+        region.param
+        for p in spec.outputs
+        for region in found.get(p.name, [OutputRegion(p, None, computed=True)])
+    ]
+    try:
+        for output in outputs:
+            if not _join(phases.plans, output, plan_one, sizes):
+                phases.make([output])
+    except OpgenError as error:
+        if not curable(error):
+            raise
+        return None
+    return _Passes(_used(phases.plans), frozenset(phases.apart))
+
+
+def _regions(plans: Sequence[OpPlan[Any]]) -> list[TensorParam]:
+    """Return the runs of outputs that parts write by themselves, those of all groups once."""
+    written = [p for plan in plans for p in plan.spec.outputs if p.region is not None]
+    return list({p.name: p for p in written}.values())
 
 
 def _name(plan: OpPlan[Any], group: str) -> None:
@@ -292,10 +385,22 @@ def _tell_classes_apart(made: Sequence[Sequence[OpPlan[Any]]], names: Sequence[s
                     body.class_name += name
 
 
-def _join(plans: list[OpPlan[Any]], output: TensorParam, plan_one: PlanOne) -> bool:
-    """Plan an output with the first part for outputs that can make it too."""
+def _join(
+    plans: list[OpPlan[Any]],
+    output: TensorParam,
+    plan_one: PlanOne,
+    sizes: Mapping[str, Any] | None = None,
+) -> bool:
+    """Plan an output with the first part for outputs that can make it too.
+
+    Args:
+        sizes: of runs of outputs, by their name: parts write those of one size alone.
+    """
     for index, plan in enumerate(plans):
         if any(p.site is not None for p in plan.spec.outputs):
+            continue
+        names = {output.name, *(p.name for p in plan.spec.outputs)}
+        if len({(sizes or {}).get(name) for name in names}) > 1:
             continue
         try:
             plans[index] = plan_one(replace(plan.spec, outputs=(*plan.spec.outputs, output)))

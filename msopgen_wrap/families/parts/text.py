@@ -41,6 +41,7 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
             waits=any(plan.waits),
             mixed=any(kernel.cube for kernel in kernels),
             temporaries=plan.temporaries,
+            regions=plan.regions,
             variants=[_calls(plan, kernels, index) for index in range(len(plan.variants))],
             absent_types=absent_types(spec, types),
         )

@@ -94,7 +94,8 @@ def plan_row(
             rules.append((_axes_rule(spec, traced, lowerer.space, kept), squeezed))
         for program, lowerer, combos in groups:
             body = _body(own, plan, index, program, lowerer, combos, len(groups))
-            plan.bodies.append(replace(body, spans=lowerer.spans()))
+            regions = _region_views(own, body, lowerer)
+            plan.bodies.append(replace(body, spans=lowerer.spans(), output_views=regions))
     written = [set(body.row_outputs) for body in plan.bodies]
     if any(rule != rules[0] for rule in rules) or any(names != written[0] for names in written):
         raise OpgenError(
@@ -109,6 +110,27 @@ def plan_row(
     plan.axes, plan.squeezed = rules[0]
     share_classes(spec, variants, plan.bodies)
     return plan
+
+
+def _region_views(spec: OpSpec, body: RowBody, lowerer: RowLowerer) -> dict[str, View]:
+    """Return where the runs of outputs lie that a body writes; the host reshapes other outputs.
+
+    Raises:
+        OpgenError: OPG337 where a run has one number per row, which are copied as one range.
+    """
+    regions = [p for p in spec.outputs if p.region is not None]
+    for param in regions:
+        if param.name in body.row_outputs:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG337",
+                    f"a part of {param.tensor!r} has one number per row",
+                    param.location,
+                    "a pass with reductions stores such numbers one behind the other",
+                    "make an op of the part",
+                )
+            )
+    return {p.name: lowerer.output_views[p.name] for p in regions}
 
 
 def _lower(

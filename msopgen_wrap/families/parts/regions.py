@@ -1,0 +1,91 @@
+"""Outputs that are joined of pieces: which runs of them passes of their own can write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.output_regions import runs_of
+from msopgen_wrap.graph.size_order import SizeOrder
+from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, target_name
+from msopgen_wrap.spec.model import OpSpec, ParamKind, Region, TensorParam
+from msopgen_wrap.torch_import import torch
+
+Node = torch.fx.Node
+
+
+@dataclass(frozen=True)
+class OutputRegion:
+    """A run of an output.
+
+    Attributes:
+        param: what a part writes.
+        size: the elements of the run along its axis, over sizes of inputs; equal for runs that have
+            equal sizes in every call.
+        computed: whether it is more than elements of an input, or a number.
+    """
+
+    param: TensorParam
+    size: Any
+    computed: bool
+
+
+def regions_of(part: OpSpec, variant: Variant, output: TensorParam) -> list[OutputRegion]:
+    """Return the runs of an output that parts can write; none where it is not joined of several.
+
+    Args:
+        part: of an op; its outputs are not read.
+        variant: of which the graph is looked at. Graphs of others are compared where they are cut.
+        output: of the op.
+    """
+    plain = output.kind is ParamKind.REQUIRED and output.site is None and not output.inplace
+    if not plain or output.pieces is not None or output.length is not None:
+        return []
+    try:
+        traced = trace(replace(part, outputs=(output,)), variant)
+        result = traced.outputs[output.name]
+        if not isinstance(result, Node):
+            return []
+        order = SizeOrder(part.whole or part, variant, traced.graph, traced.inputs)
+        runs = runs_of(result, order)
+        if runs is None:
+            return []
+        return [
+            _region(part, variant, output, Region(output.name, number, len(runs.items)), order)
+            for number in range(len(runs.items))
+        ]
+    except OpgenError:  # no run by itself, or no value that goes through the workspace
+        return []
+
+
+def _region(
+    part: OpSpec, variant: Variant, output: TensorParam, region: Region, order: SizeOrder
+) -> OutputRegion:
+    taken = {p.name for p in (*part.inputs, *part.outputs)}
+    name = f"{output.name}_part{region.number + 1}"
+    while name in taken:
+        name += "_"
+    param = replace(output, name=name, region=region)
+    node = trace(replace(part, outputs=(param,)), variant).outputs[name]
+    size = order.known(node.meta["val"].shape[node.args[1]])
+    return OutputRegion(param, size, _is_computed(node.args[0]))
+
+
+def _is_computed(value: Any) -> bool:
+    """Whether a value is no number, and no view of an input."""
+    while isinstance(value, Node) and value.op == "call_function":
+        if target_name(value) == "aten.scalar_tensor.default":
+            return False
+        if target_name(value) not in VIEW_OPS | RESHAPES | IDENTITY:
+            return True
+        value = value.args[0]
+    return False
+
+
+def computed_regions(regions: Sequence[OutputRegion]) -> int:
+    """Return how many runs are computed."""
+    return sum(region.computed for region in regions)
