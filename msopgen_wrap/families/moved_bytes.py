@@ -13,6 +13,7 @@ from typing import Any
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.kept_tensors import element_count
 from msopgen_wrap.schedule.plan import Body, OpPlan
+from msopgen_wrap.schedule.ranks import apply_steps
 
 Shapes = Mapping[str, Any]
 
@@ -66,6 +67,7 @@ def moved_bytes(
             for name, view in body.operands.items()
         ]
         _add_temporaries(part, body, sizes, attrs)
+        _add_slabs(part, body, sizes, attrs)
         stored = sum(_bytes(part, param.name, sizes, combo) for param in part.writes)
         if id(part) not in replaced:
             resident += stored + sum(size * times for size, (times, _) in loads)
@@ -90,6 +92,17 @@ def _bytes(part: OpPlan[Any], name: str, sizes: Shapes, combo: int) -> int:
     size = sizes.get(name)
     count = size if isinstance(size, int) else element_count(size)
     return count * BY_NAME[dtype].size
+
+
+def _add_slabs(
+    part: OpPlan[Any], body: Body, sizes: dict[str, Any], attrs: Mapping[str, Any]
+) -> None:
+    """Note the elements of the slabs of outputs that a part writes."""
+    for param in part.writes:
+        if param.slab is not None and param.tensor in sizes:
+            shapes = {**sizes, param.name: sizes[param.tensor]}
+            view = body.output_views[param.name]
+            sizes[param.name] = tuple(apply_steps(view, shapes, dict(attrs)).dim)
 
 
 def _add_temporaries(

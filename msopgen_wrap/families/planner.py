@@ -127,7 +127,7 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
         return parts.plan(spec, every, first)
     if spec.whole is not None:
         return plan
-    return Parts(_plan).plan_in_regions(spec, every, plan) or plan
+    return Parts(_plan).plan_in_slabs(spec, every, plan) or plan
 
 
 def _trace_variants(spec: OpSpec, every: list[Variant], first: dict[int, TracedGraph]) -> None:

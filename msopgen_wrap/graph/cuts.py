@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.output_regions import add_region, runs_of
+from msopgen_wrap.graph.output_slabs import add_slab, slabs_of
 from msopgen_wrap.graph.size_order import SizeOrder
 from msopgen_wrap.graph.views import PRODUCTS, RESHAPES, move_views_to_inputs
-from msopgen_wrap.spec.model import OpSpec, Region, Site, TensorParam
+from msopgen_wrap.spec.model import OpSpec, Site, Slab, TensorParam
 from msopgen_wrap.torch_import import torch
 
 if TYPE_CHECKING:
@@ -123,10 +123,10 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
         if node in needed and node not in copies:
             copy(node)
     ends = {name: copies[node] for name, node in wanted.items()}
-    regions = [p for p in spec.outputs if p.region is not None]
-    if regions:
+    slabs = [p for p in spec.outputs if p.slab is not None]
+    if slabs:
         order = SizeOrder(spec.whole or spec, whole.variant, graph, inputs)
-        ends |= {p.name: _region(spec, graph, ends[p.name], p.region, order) for p in regions}
+        ends |= {p.name: _slab(spec, graph, ends[p.name], p.slab, order) for p in slabs}
     made = end_with(graph, ends)
     return replace(
         whole,
@@ -138,18 +138,16 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
     )
 
 
-def _region(
-    spec: OpSpec, graph: Graph, result: Node, region: Region | None, order: SizeOrder
-) -> Node:
-    assert region is not None
-    runs = runs_of(result, order)
-    alike = runs is not None and len(runs.items) == region.count
-    made = add_region(graph, result, region.number, order) if alike else None
+def _slab(spec: OpSpec, graph: Graph, result: Node, slab: Slab | None, order: SizeOrder) -> Node:
+    assert slab is not None
+    slabs = slabs_of(result, order)
+    alike = slabs is not None and len(slabs.items) == slab.count
+    made = add_slab(graph, result, slab.number, order) if alike else None
     if made is None:
         raise OpgenError(
             Diagnostic(
                 "OPG335",
-                f"{region.output} of {spec.op} is joined of other pieces for other attr values, "
+                f"{slab.output} of {spec.op} is joined of other pieces for other attr values, "
                 "dtypes or ranks",
                 spec.compute.location if spec.compute else spec.outputs[0].location,
                 "a pass of its own writes each of the pieces",

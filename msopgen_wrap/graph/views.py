@@ -361,7 +361,7 @@ def _is_plain(node: Node) -> bool:
     if not isinstance(target, torch._ops.OpOverload):
         return True
     name = target._schema.name.removeprefix("aten::")
-    known = target in _MOVED or target in _OTHER_VIEWS or name in (*_CREATIONS, "opgen::region")
+    known = target in _MOVED or target in _OTHER_VIEWS or name in (*_CREATIONS, "opgen::slab")
     return known or is_pointwise(node) or name in ("sym_size", "sym_numel", "where")
 
 

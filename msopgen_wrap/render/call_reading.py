@@ -327,7 +327,7 @@ def dtype_getters(spec: OpSpec, plan: OpPlan[Any]) -> tuple[list[str], list[str]
     for param in spec.tensors_written:
         position = spec.output_position(param.name)
         if param.kind is ParamKind.REQUIRED:
-            names.append(param.tensor if param.region else member_name(param, True, spec))
+            names.append(param.tensor if param.slab else member_name(param, True, spec))
             getters.append(f"context->GetOutputDesc({position})->GetDataType()")
     return names, getters
 

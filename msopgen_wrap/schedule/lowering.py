@@ -42,10 +42,10 @@ from msopgen_wrap.schedule.views import (
     PLACE,
     SQUEEZED,
     Counted,
+    InSlab,
     Reshaped,
     Span,
     Step,
-    InRegion,
     StoredShape,
     View,
     apply_view,
@@ -333,7 +333,7 @@ class Lowerer(WordReader):
     def _output_value(self, name: str, result: Any) -> Any:
         """Return what an output stores; where it is reshaped, note the shape it is stored in."""
         value = self.values.get(result) if isinstance(result, Node) else None
-        if isinstance(value, InRegion):
+        if isinstance(value, InSlab):
             self.output_views[name] = View(name, value.rank, (value.step,))
             return value.value
         if not isinstance(value, Reshaped):
@@ -441,15 +441,15 @@ def _counted(low: Lowerer, node: Node, start: Any, step: Any) -> View:
     return View("", 1, counted=Counted(length, first, difference, floating))
 
 
-@lowers("opgen.region.default")
-def _region(low: Lowerer, node: Node) -> InRegion:
+@lowers("opgen.slab.default")
+def _slab(low: Lowerer, node: Node) -> InSlab:
     value: Any = node.args[0]
     if isinstance(low.values.get(value), Reshaped):
         raise OpgenError(low.unsupported(node, "a reshape"))
     rank = len(node.meta["val"].shape)
     axis: Any = node.args[1]
     first, size = low.scalar_expr(node.args[2]), low.scalar_expr(node.args[3])
-    return InRegion(value, rank, Step("slice", axis - rank, first, size))
+    return InSlab(value, rank, Step("slice", axis - rank, first, size))
 
 
 @lowers("aten.arange.default", "aten.arange.start", "aten.arange.start_step")

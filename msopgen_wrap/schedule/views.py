@@ -210,7 +210,7 @@ class Reshaped:
 
 
 @dataclass(frozen=True)
-class InRegion:
+class InSlab:
     """A value that is some elements of an output along an axis.
 
     Attributes:

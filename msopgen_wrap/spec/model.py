@@ -229,13 +229,13 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Region:
-    """A run of an output along one axis, which a pass of its own may write.
+class Slab:
+    """Neighbouring elements of an output along one axis, which a pass of its own may write.
 
     Attributes:
         output: the output.
-        number: of the run among those of the axis, from 0.
-        count: how many runs there are.
+        number: of the slab among those of the axis, from 0.
+        count: how many slabs there are.
     """
 
     output: str
@@ -277,7 +277,7 @@ class TensorParam:
         length: outputs only: the output, one integer, that says how many elements of the first
             axis are results; the shape rule gives the most there can be.
         pieces: outputs only: how the first axis is cut for callers; None: not at all.
-        region: outputs of parts only: the run of an output that a part writes; None: all of it.
+        slab: outputs of parts only: the slab of an output that a part writes; None: all of it.
     """
 
     name: str
@@ -297,12 +297,12 @@ class TensorParam:
     chosen_by: str | None = None
     length: str | None = None
     pieces: Pieces | None = None
-    region: Region | None = None
+    slab: Slab | None = None
 
     @property
     def tensor(self) -> str:
-        """The tensor of the caller that it is, or a region of."""
-        return self.region.output if self.region is not None else self.name
+        """The tensor of the caller that it is, or a slab of."""
+        return self.slab.output if self.slab is not None else self.name
 
 
 REQUIRED = object()
@@ -459,7 +459,7 @@ class OpSpec:
 
     @property
     def tensors_written(self) -> tuple[TensorParam, ...]:
-        """The outputs of the caller, each once if regions of it are written one by one."""
+        """The outputs of the caller, each once if slabs of it are written one by one."""
         found = {p.tensor: p for p in reversed(self.outputs) if p.site is None}
         return tuple(reversed(found.values()))
 

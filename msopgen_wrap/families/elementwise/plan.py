@@ -64,7 +64,7 @@ class ElementwisePlan(OpPlan[Body]):
         """Whether any operand can differ in shape from the output, or lie apart in it."""
         views = self.operands()
         stepped = any(v.steps for v in views.values()) or bool(self.indices())
-        stepped |= any(p.region is not None for p in self.spec.outputs)
+        stepped |= any(p.slab is not None for p in self.spec.outputs)
         return not self.lists and (len(views) > 1 or stepped or self.stretched)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.parts.phases import PlanOne
-from msopgen_wrap.families.parts.plan import PartsPlan, plan_in_regions, plan_parts
+from msopgen_wrap.families.parts.plan import PartsPlan, plan_in_slabs, plan_parts
 from msopgen_wrap.families.parts.text import render_kernel, render_tiling
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
@@ -40,11 +40,11 @@ class Parts(Family):
         """Plan as few parts as possible."""
         return plan_parts(self, spec, variants, self.plan_one)
 
-    def plan_in_regions(
+    def plan_in_slabs(
         self, spec: OpSpec, variants: list[Variant], alone: OpPlan
     ) -> PartsPlan | None:
         """Plan a part for each piece of outputs, where that computes less than one pass."""
-        return plan_in_regions(self, spec, variants, self.plan_one, alone)
+        return plan_in_slabs(self, spec, variants, self.plan_one, alone)
 
     def knobs_of(self, plan: OpPlan) -> tuple[str, ...]:
         """Return what any part can be asked for; the others leave it."""

@@ -14,7 +14,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.parts.one_pass import with_one_pass
 from msopgen_wrap.families.parts.phases import Phases, PlanOne, curable
-from msopgen_wrap.families.parts.regions import OutputRegion, computed_regions, regions_of
+from msopgen_wrap.families.parts.slabs import OutputSlab, computed_slabs, output_slabs
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules
 from msopgen_wrap.schedule.calls import reduced_dims, reduction_kind
@@ -114,14 +114,14 @@ class PartsPlan(OpPlan[Body]):
         made: the plans, in the order in which they run: one per group of outputs, each after those
             that write the temporaries it reads. A call runs those that serve its variant.
         temporaries: what parts write to the workspace and later ones read.
-        regions: the runs of outputs that parts write by themselves.
+        slabs: those of outputs that parts write by themselves.
         waits: per plan, whether it reads what other cores have written since all cores last waited
             for one another.
     """
 
     made: list[OpPlan[Any]] = field(default_factory=list)
     temporaries: list[TensorParam] = field(default_factory=list)
-    regions: list[TensorParam] = field(default_factory=list)
+    slabs: list[TensorParam] = field(default_factory=list)
     waits: list[bool] = field(default_factory=list)
 
     @property
@@ -138,10 +138,12 @@ def plan_parts(
     Raises:
         OpgenError: a single output of a single variant cannot be planned.
     """
-    return _parts_plan(family, spec, variants, plan_one, _passes_of_groups(spec, variants, plan_one))
+    return _parts_plan(
+        family, spec, variants, plan_one, _passes_of_groups(spec, variants, plan_one)
+    )
 
 
-def plan_in_regions(
+def plan_in_slabs(
     family: Family, spec: OpSpec, variants: list[Variant], plan_one: PlanOne, alone: OpPlan[Any]
 ) -> PartsPlan | None:
     """Plan passes that write pieces of outputs to their places, in the stead of one for all.
@@ -156,7 +158,7 @@ def plan_in_regions(
     """
     if alone.family.name not in _POINTWISE:
         return None
-    passes = _passes_in_regions(spec, variants, plan_one, (), least=2)
+    passes = _passes_in_slabs(spec, variants, plan_one, (), least=2)
     if passes is None:
         return None
     everything = tuple(range(len(variants)))
@@ -189,7 +191,7 @@ def _parts_plan(
         {"parts": 0},
         made=plans,
         temporaries=temporaries,
-        regions=_regions(single),
+        slabs=_slabs(single),
         waits=[wait for passes in made for wait in _waits(passes)],
     )
 
@@ -234,10 +236,10 @@ def _passes_of_groups(
             if not curable(error):
                 raise
         else:
-            regions = None
+            slabs = None
             if alone.family.name in _POINTWISE:
-                regions = _passes_in_regions(part, variants, plan_one, taken, least=2)
-            return regions or _Passes([alone])
+                slabs = _passes_in_slabs(part, variants, plan_one, taken, least=2)
+            return slabs or _Passes([alone])
         passes = _passes(part, variants, plan_one, taken)
         taken.update(passes.names)
         return passes
@@ -291,9 +293,9 @@ def _passes(
     are all made by the last part, with all others where that can make them: no part may read what
     it wrote.
     """
-    regions = _passes_in_regions(spec, variants, plan_one, taken, least=1)
-    if regions is not None:
-        return regions
+    slabs = _passes_in_slabs(spec, variants, plan_one, taken, least=1)
+    if slabs is not None:
+        return slabs
     inplace = [p for p in spec.outputs if p.inplace]
     if inplace:
         phases = Phases(spec, variants, plan_one, taken)
@@ -312,7 +314,7 @@ def _passes(
     return _Passes(_used(phases.plans), frozenset(phases.apart))
 
 
-def _passes_in_regions(
+def _passes_in_slabs(
     spec: OpSpec, variants: list[Variant], plan_one: PlanOne, taken: Iterable[str], least: int
 ) -> _Passes | None:
     """Plan passes that write each piece of outputs that are joined of pieces to its place.
@@ -328,18 +330,15 @@ def _passes_in_regions(
     phases = Phases(spec, variants, plan_one, taken)
     if any(p.inplace for p in spec.outputs):
         return None
-    found = {
-        p.name: regions_of(phases.part([p]), phases.variant, p)
-        for p in spec.outputs
-    }
-    found = {name: r for name, r in found.items() if computed_regions(r) >= least}
+    found = {p.name: output_slabs(phases.part([p]), phases.variant, p) for p in spec.outputs}
+    found = {name: r for name, r in found.items() if computed_slabs(r) >= least}
     if not found:
         return None
-    sizes = {region.param.name: region.size for regions in found.values() for region in regions}
+    sizes = {slab.param.name: slab.size for slabs in found.values() for slab in slabs}
     outputs = [
-        region.param
+        slab.param
         for p in spec.outputs
-        for region in found.get(p.name, [OutputRegion(p, None, computed=True)])
+        for slab in found.get(p.name, [OutputSlab(p, None, computed=True)])
     ]
     try:
         for output in outputs:
@@ -352,9 +351,9 @@ def _passes_in_regions(
     return _Passes(_used(phases.plans), frozenset(phases.apart))
 
 
-def _regions(plans: Sequence[OpPlan[Any]]) -> list[TensorParam]:
-    """Return the runs of outputs that parts write by themselves, those of all groups once."""
-    written = [p for plan in plans for p in plan.spec.outputs if p.region is not None]
+def _slabs(plans: Sequence[OpPlan[Any]]) -> list[TensorParam]:
+    """Return the slabs of outputs that parts write by themselves, those of all groups once."""
+    written = [p for plan in plans for p in plan.spec.outputs if p.slab is not None]
     return list({p.name: p for p in written}.values())
 
 
@@ -394,7 +393,7 @@ def _join(
     """Plan an output with the first part for outputs that can make it too.
 
     Args:
-        sizes: of runs of outputs, by their name: parts write those of one size alone.
+        sizes: of slabs of outputs, by their name: a part writes slabs of one size alone.
     """
     for index, plan in enumerate(plans):
         if any(p.site is not None for p in plan.spec.outputs):

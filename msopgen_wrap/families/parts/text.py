@@ -12,6 +12,7 @@ from msopgen_wrap.render.kernel import KernelPart, absent_types, doc_lines, kern
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.plan import OpPlan
+from msopgen_wrap.spec.model import TensorParam
 from msopgen_wrap.templating import environment
 
 
@@ -41,12 +42,21 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
             waits=any(plan.waits),
             mixed=any(kernel.cube for kernel in kernels),
             temporaries=plan.temporaries,
-            regions=plan.regions,
+            slabs=plan.slabs,
+            joined=_joined_text(plan.slabs),
             variants=[_calls(plan, kernels, index) for index in range(len(plan.variants))],
             absent_types=absent_types(spec, types),
         )
     )
     return [GeneratedFile(f"op_kernel/{spec.name}.cpp", include_blocks(tidy(text)))]
+
+
+def _joined_text(slabs: Sequence[TensorParam]) -> list[str]:
+    """Return which outputs are joined of what parts write, a line for each."""
+    pieces: dict[str, list[str]] = {}
+    for param in slabs:
+        pieces.setdefault(param.tensor, []).append(param.name)
+    return [f"{', '.join(names)}: slabs of {output}" for output, names in pieces.items()]
 
 
 def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str, Any]:

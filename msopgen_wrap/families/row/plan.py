@@ -94,8 +94,8 @@ def plan_row(
             rules.append((_axes_rule(spec, traced, lowerer.space, kept), squeezed))
         for program, lowerer, combos in groups:
             body = _body(own, plan, index, program, lowerer, combos, len(groups))
-            regions = _region_views(own, body, lowerer)
-            plan.bodies.append(replace(body, spans=lowerer.spans(), output_views=regions))
+            slabs = _slab_views(own, body, lowerer)
+            plan.bodies.append(replace(body, spans=lowerer.spans(), output_views=slabs))
     written = [set(body.row_outputs) for body in plan.bodies]
     if any(rule != rules[0] for rule in rules) or any(names != written[0] for names in written):
         raise OpgenError(
@@ -112,25 +112,25 @@ def plan_row(
     return plan
 
 
-def _region_views(spec: OpSpec, body: RowBody, lowerer: RowLowerer) -> dict[str, View]:
-    """Return where the runs of outputs lie that a body writes; the host reshapes other outputs.
+def _slab_views(spec: OpSpec, body: RowBody, lowerer: RowLowerer) -> dict[str, View]:
+    """Return where the slabs of outputs lie that a body writes; the host reshapes other outputs.
 
     Raises:
-        OpgenError: OPG337 where a run has one number per row, which are copied as one range.
+        OpgenError: OPG337 where a slab has one number per row, which are copied as one range.
     """
-    regions = [p for p in spec.outputs if p.region is not None]
-    for param in regions:
+    slabs = [p for p in spec.outputs if p.slab is not None]
+    for param in slabs:
         if param.name in body.row_outputs:
             raise OpgenError(
                 Diagnostic(
                     "OPG337",
-                    f"a part of {param.tensor!r} has one number per row",
+                    f"a slab of {param.tensor!r} has one number per row",
                     param.location,
                     "a pass with reductions stores such numbers one behind the other",
-                    "make an op of the part",
+                    "make an op of what the slab holds",
                 )
             )
-    return {p.name: lowerer.output_views[p.name] for p in regions}
+    return {p.name: lowerer.output_views[p.name] for p in slabs}
 
 
 def _lower(

@@ -1,4 +1,4 @@
-"""Outputs that are joined of pieces: which runs of them passes of their own can write."""
+"""Outputs that are joined of pieces: which slabs of them passes of their own can write."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.graph.output_regions import runs_of
+from msopgen_wrap.graph.output_slabs import slabs_of
 from msopgen_wrap.graph.size_order import SizeOrder
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, target_name
-from msopgen_wrap.spec.model import OpSpec, ParamKind, Region, TensorParam
+from msopgen_wrap.spec.model import OpSpec, ParamKind, Slab, TensorParam
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 
 
 @dataclass(frozen=True)
-class OutputRegion:
-    """A run of an output.
+class OutputSlab:
+    """A slab of an output.
 
     Attributes:
         param: what a part writes.
-        size: the elements of the run along its axis, over sizes of inputs; equal for runs that have
-            equal sizes in every call.
+        size: the elements of the slab along its axis, over sizes of inputs; equal for slabs that
+            have equal sizes in every call.
         computed: whether it is more than elements of an input, or a number.
     """
 
@@ -34,8 +34,8 @@ class OutputRegion:
     computed: bool
 
 
-def regions_of(part: OpSpec, variant: Variant, output: TensorParam) -> list[OutputRegion]:
-    """Return the runs of an output that parts can write; none where it is not joined of several.
+def output_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[OutputSlab]:
+    """Return the slabs of an output that parts can write; none where it is not joined of several.
 
     Args:
         part: of an op; its outputs are not read.
@@ -51,28 +51,28 @@ def regions_of(part: OpSpec, variant: Variant, output: TensorParam) -> list[Outp
         if not isinstance(result, Node):
             return []
         order = SizeOrder(part.whole or part, variant, traced.graph, traced.inputs)
-        runs = runs_of(result, order)
-        if runs is None:
+        slabs = slabs_of(result, order)
+        if slabs is None:
             return []
         return [
-            _region(part, variant, output, Region(output.name, number, len(runs.items)), order)
-            for number in range(len(runs.items))
+            _slab(part, variant, output, Slab(output.name, number, len(slabs.items)), order)
+            for number in range(len(slabs.items))
         ]
-    except OpgenError:  # no run by itself, or no value that goes through the workspace
+    except OpgenError:  # no slab by itself, or no value that goes through the workspace
         return []
 
 
-def _region(
-    part: OpSpec, variant: Variant, output: TensorParam, region: Region, order: SizeOrder
-) -> OutputRegion:
+def _slab(
+    part: OpSpec, variant: Variant, output: TensorParam, slab: Slab, order: SizeOrder
+) -> OutputSlab:
     taken = {p.name for p in (*part.inputs, *part.outputs)}
-    name = f"{output.name}_part{region.number + 1}"
+    name = f"{output.name}_part{slab.number + 1}"
     while name in taken:
         name += "_"
-    param = replace(output, name=name, region=region)
+    param = replace(output, name=name, slab=slab)
     node = trace(replace(part, outputs=(param,)), variant).outputs[name]
     size = order.known(node.meta["val"].shape[node.args[1]])
-    return OutputRegion(param, size, _is_computed(node.args[0]))
+    return OutputSlab(param, size, _is_computed(node.args[0]))
 
 
 def _is_computed(value: Any) -> bool:
@@ -86,6 +86,6 @@ def _is_computed(value: Any) -> bool:
     return False
 
 
-def computed_regions(regions: Sequence[OutputRegion]) -> int:
-    """Return how many runs are computed."""
-    return sum(region.computed for region in regions)
+def computed_slabs(slabs: Sequence[OutputSlab]) -> int:
+    """Return how many slabs are computed."""
+    return sum(slab.computed for slab in slabs)

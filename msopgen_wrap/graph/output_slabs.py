@@ -1,11 +1,11 @@
-"""Results that are joined of pieces: each run along the axis as a result of its own.
+"""Results that are joined of pieces: each slab along the axis as a result of its own.
 
 ``torch.cat([f(a), g(b)], -1)`` is ``where`` over pieces that are placed in the whole
 (``graph.placement``), and so is the gradient of slices. One pass would compute every piece for all
-elements, or read the pieces from the workspace. A run of the result in which one piece lies is made
-of that piece alone: masks of places are known there, other operands are sliced.
+elements, or read the pieces from the workspace. A slab of the result in which one piece lies is
+made of that piece alone: masks of places are known there, other operands are sliced.
 
-``opgen::region(x, dim, first, size)`` says which elements of a result along an axis ``x`` is.
+``opgen::slab(x, dim, first, size)`` says which elements of a result along an axis ``x`` is.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _aten = torch.ops.aten
 _place = torch.ops.opgen.place.default
 
 _LIBRARY = torch.library.Library("opgen", "FRAGMENT")
-_LIBRARY.define("region(Tensor x, int dim, SymInt first, SymInt size) -> Tensor")
-_LIBRARY.impl("region", lambda x, dim, first, size: x.clone(), "CompositeExplicitAutograd")
+_LIBRARY.define("slab(Tensor x, int dim, SymInt first, SymInt size) -> Tensor")
+_LIBRARY.impl("slab", lambda x, dim, first, size: x.clone(), "CompositeExplicitAutograd")
 
 # Comparisons of the numbers of an axis with a number: what they are of an element at a place, and
 # whether places below the number fulfil them, and the number itself does.
@@ -45,12 +45,12 @@ _NOT = (_aten.bitwise_not.default, _aten.logical_not.default)
 
 
 @dataclass(frozen=True)
-class Run:
+class Bounds:
     """Some elements of a result along an axis.
 
     Attributes:
-        first: where it begins, as an argument of a call: a number or a node.
-        size: how many elements it has.
+        first: the index of the first one, as an argument of a call: a number or a node.
+        size: how many there are.
         piece: the call that places what lies there; None for what lies between pieces.
     """
 
@@ -60,21 +60,21 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Runs:
-    """The runs of a result.
+class Slabs:
+    """The slabs of a result.
 
     Attributes:
         axis: along which they lie, counted from the end.
-        items: one behind the other. What is None between two of them is computed of sizes where it
-            is asked for, as a run that reaches from the end of one to the start of the other.
+        items: one behind the other. Those without a piece have no bounds yet: they reach from the
+            end of the one before to the start of the next.
     """
 
     axis: int
-    items: tuple[Run, ...]
+    items: tuple[Bounds, ...]
 
 
-def runs_of(result: Node, order: SizeOrder) -> Runs | None:
-    """Return the runs that a result is joined of; None where it is not joined of several.
+def slabs_of(result: Node, order: SizeOrder) -> Slabs | None:
+    """Return the slabs that a result is joined of; None where it is not joined of several.
 
     Args:
         result: of a traced graph.
@@ -93,7 +93,7 @@ def runs_of(result: Node, order: SizeOrder) -> Runs | None:
     if not whole or any(_counts_something(p) for p in pieces):
         return None
     pieces.sort(key=lambda p: (size_hint(_value(p.args[2])), size_hint(_value(p.args[4]))))
-    items: list[Run] = []
+    items: list[Bounds] = []
     end: Any = 0
     for piece in pieces:
         first = _value(piece.args[2])
@@ -102,19 +102,19 @@ def runs_of(result: Node, order: SizeOrder) -> Runs | None:
         if not order.at_most(end, first):
             return None
         if not order.equal(end, first):
-            items.append(Run(None, None))
-        items.append(Run(piece.args[2], piece.args[4], piece))
+            items.append(Bounds(None, None))
+        items.append(Bounds(piece.args[2], piece.args[4], piece))
         end = first + _value(piece.args[4])
     if not order.at_most(end, length):
         return None
     if not order.equal(end, length):
-        items.append(Run(None, None))
-    return Runs(axis, tuple(items)) if len(items) > 1 else None
+        items.append(Bounds(None, None))
+    return Slabs(axis, tuple(items)) if len(items) > 1 else None
 
 
-def _lies_in(piece: Node, run: Run, order: SizeOrder) -> bool:
-    """Whether a run has all elements that a call places, and no others."""
-    places = zip(piece.args[2:5:2], (run.first, run.size), strict=True)
+def _lies_in(piece: Node, slab: Bounds, order: SizeOrder) -> bool:
+    """Whether a slab has all elements that a call places, and no others."""
+    places = zip(piece.args[2:5:2], (slab.first, slab.size), strict=True)
     return all(order.equal(_value(own), _value(other)) for own, other in places)
 
 
@@ -144,50 +144,50 @@ def _counts_something(piece: Node) -> bool:
     return any(n.op == "placeholder" and isinstance(n.meta.get("val"), int) for n in above)
 
 
-def add_region(graph: Graph, result: Node, number: int, order: SizeOrder) -> Node | None:
-    """Add a run of a result to a graph; None where it cannot be made by itself.
+def add_slab(graph: Graph, result: Node, number: int, order: SizeOrder) -> Node | None:
+    """Add a slab of a result to a graph; None where it cannot be made by itself.
 
     Args:
         graph: in which ``result`` is; it has no output yet.
-        result: what ``runs_of`` finds runs in.
-        number: of the run.
+        result: what ``slabs_of`` finds slabs in.
+        number: of the slab.
         order: what is known of sizes.
 
     Returns:
-        The call of ``opgen::region``.
+        The call of ``opgen::slab``.
     """
-    runs = runs_of(result, order)
-    if runs is None:
+    slabs = slabs_of(result, order)
+    if slabs is None:
         return None
-    run = _with_ends(graph, result, runs, number)
-    value = _OfRun(graph, result, runs.axis, run, order).value(result)
+    slab = _with_ends(graph, result, slabs, number)
+    value = _OfSlab(graph, result, slabs.axis, slab, order).value(result)
     if value is _NOTHING or (isinstance(value, Node) and not is_tensor(value)):
         return None
     whole = result.meta["val"]
-    axis = whole.dim() + runs.axis
-    node = graph.call_function(torch.ops.opgen.region.default, (value, axis, run.first, run.size))
+    axis = whole.dim() + slabs.axis
+    node = graph.call_function(torch.ops.opgen.slab.default, (value, axis, slab.first, slab.size))
     sizes = list(whole.shape)
-    sizes[axis] = _value(run.size)
+    sizes[axis] = _value(slab.size)
     with whole.fake_mode:
         node.meta["val"] = whole.new_empty(sizes)
     return node
 
 
-def _with_ends(graph: Graph, result: Node, runs: Runs, number: int) -> Run:
-    """Return a run with numbers that say where it lies."""
-    run = runs.items[number]
-    if run.piece is not None:
-        return run
+def _with_ends(graph: Graph, result: Node, slabs: Slabs, number: int) -> Bounds:
+    """Return a slab with numbers that say where it lies."""
+    slab = slabs.items[number]
+    if slab.piece is not None:
+        return slab
     first: Any = 0
     if number > 0:
-        before = runs.items[number - 1]
+        before = slabs.items[number - 1]
         first = _arithmetic(graph, operator.add, before.first, before.size)
-    if number + 1 < len(runs.items):
-        end = runs.items[number + 1].first
+    if number + 1 < len(slabs.items):
+        end = slabs.items[number + 1].first
     else:
-        piece = next(r.piece for r in runs.items if r.piece is not None)
+        piece = next(r.piece for r in slabs.items if r.piece is not None)
         end = piece.args[3]
-    return Run(first, _arithmetic(graph, operator.sub, end, first))
+    return Bounds(first, _arithmetic(graph, operator.sub, end, first))
 
 
 def _arithmetic(graph: Graph, function: Any, first: Any, second: Any) -> Any:
@@ -203,30 +203,32 @@ def _is_zero(node: Any) -> bool:
     return getattr(node, "target", None) is _aten.scalar_tensor.default and node.args[0] == 0
 
 
-# What a run does not have of a value: unspecified elements around a placed piece.
+# What a slab does not have of a value: unspecified elements around a placed piece.
 _NOTHING = object()
 
 
-class _OfRun:
-    """What the nodes of a graph are within a run of a result.
+class _OfSlab:
+    """What the nodes of a graph are within a slab of a result.
 
     Args:
         graph: to which nodes are added.
         result: the whole.
-        axis: of the run, from the end.
-        run: with its ends.
+        axis: of the slab, from the end.
+        slab: with its ends.
         order: what is known of sizes.
     """
 
-    def __init__(self, graph: Graph, result: Node, axis: int, run: Run, order: SizeOrder) -> None:
-        self.graph, self.axis, self.run, self.order = graph, axis, run, order
+    def __init__(
+        self, graph: Graph, result: Node, axis: int, slab: Bounds, order: SizeOrder
+    ) -> None:
+        self.graph, self.axis, self.slab, self.order = graph, axis, slab, order
         self.length = result.meta["val"].shape[axis]
-        self.end = _value(run.first) + _value(run.size)
+        self.end = _value(slab.first) + _value(slab.size)
         self.known: dict[Node, Any] = {}
         self.joined = reached(_pieces(result), lambda n: n.users)
 
     def value(self, node: Any) -> Any:
-        """Return a node, or a number, with the elements that a tensor has in the run."""
+        """Return a node, or a number, with the elements that a tensor has in the slab."""
         if not isinstance(node, Node) or not is_tensor(node):
             return node
         if node not in self.known:
@@ -235,7 +237,7 @@ class _OfRun:
 
     def _value(self, node: Node) -> Any:
         if node.target is _place and node in self.joined:
-            return node.args[0] if _lies_in(node, self.run, self.order) else _NOTHING
+            return node.args[0] if _lies_in(node, self.slab, self.order) else _NOTHING
         if node not in self.joined:
             return self._sliced(node)
         if node.target is _aten.where.self:
@@ -245,7 +247,7 @@ class _OfRun:
         return self._computed(node)
 
     def mask(self, node: Any) -> bool | None:
-        """Return what a mask of places is throughout the run; None for any other."""
+        """Return what a mask of places is throughout the slab; None for any other."""
         target = node.target
         if target in _NOT:
             inner = self.mask(node.args[0])
@@ -264,12 +266,12 @@ class _OfRun:
         edge = bound if below != equal else bound + 1
         if self.order.at_most(self.end, edge):
             return below
-        if self.order.at_most(edge, _value(self.run.first)):
+        if self.order.at_most(edge, _value(self.slab.first)):
             return not below
         return None
 
     def _is_place(self, node: Any) -> bool:
-        """Whether a tensor holds the numbers 0, 1, ... along the axis of the run."""
+        """Whether a tensor holds the numbers 0, 1, ... along the axis of the slab."""
         behind = 1
         while node.target is _aten.unsqueeze.default and node.args[1] in (-1, behind):
             node, behind = node.args[0], behind + 1
@@ -281,21 +283,21 @@ class _OfRun:
         return counts and self.order.equal(node.meta["val"].shape[0], self.length)
 
     def _sliced(self, node: Node) -> Any:
-        """Return a tensor that holds no piece, cut to the run."""
+        """Return a tensor that holds no piece, cut to the slab."""
         shape = node.meta["val"].shape
         if len(shape) < -self.axis or self.order.equal(shape[self.axis], 1):
             return node
         if not self.order.equal(shape[self.axis], self.length):
             return _NOTHING
-        end = _arithmetic(self.graph, operator.add, self.run.first, self.run.size)
+        end = _arithmetic(self.graph, operator.add, self.slab.first, self.slab.size)
         cut = self.graph.call_function(
-            _aten.slice.Tensor, (node, len(shape) + self.axis, self.run.first, end)
+            _aten.slice.Tensor, (node, len(shape) + self.axis, self.slab.first, end)
         )
         cut.meta["val"] = self._cut(node)
         return cut
 
     def _computed(self, node: Node) -> Any:
-        """Return pointwise work on what its arguments have in the run."""
+        """Return pointwise work on what its arguments have in the slab."""
         if has_named_tensors(node) or not is_pointwise(node):
             return _NOTHING
         arguments = [self.value(argument) for argument in node.args]
@@ -307,13 +309,14 @@ class _OfRun:
                     return other
         if not any(isinstance(a, Node) and is_tensor(a) and a.meta["val"].dim() for a in arguments):
             return _NOTHING  # a number, of which no kernel computes anything
-        made = self.graph.call_function(node.target, tuple(arguments), node.kwargs)
+        target: Any = node.target
+        made = self.graph.call_function(target, tuple(arguments), node.kwargs)
         made.meta["val"] = self._cut(node)
         return made
 
     def _cut(self, node: Node) -> Any:
         value = node.meta["val"]
         sizes = list(value.shape)
-        sizes[self.axis] = _value(self.run.size)
+        sizes[self.axis] = _value(self.slab.size)
         with value.fake_mode:
             return value.new_empty(sizes)
