@@ -14,7 +14,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.parts.one_pass import with_one_pass
 from msopgen_wrap.families.parts.phases import Phases, PlanOne, curable
-from msopgen_wrap.families.parts.slabs import OutputSlab, computed_slabs, output_slabs
+from msopgen_wrap.families.parts.slabs import joined_slabs
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules
 from msopgen_wrap.schedule.calls import reduced_dims, reduction_kind
@@ -148,13 +148,13 @@ def plan_in_slabs(
 ) -> PartsPlan | None:
     """Plan passes that write pieces of outputs to their places, in the stead of one for all.
 
-    One pass of pointwise work computes each piece for all elements of the output.
+    One pass of pointwise work reads and computes each piece for all elements of the output.
 
     Args:
         alone: the one pass.
 
     Returns:
-        None where no output has several computed pieces, or no passes make them one by one.
+        None where no output is joined of pieces, or no passes make these one by one.
     """
     if alone.family.name not in _POINTWISE:
         return None
@@ -322,24 +322,24 @@ def _passes_in_slabs(
     Pieces of one size are made by one pass where a family takes them together.
 
     Args:
-        least: how many computed pieces make it worthwhile.
+        least: how many pieces such an output has, without filled margins.
 
     Returns:
-        None where no output is joined of so many pieces, or no passes make them one by one.
+        None where no output is joined of pieces, or no passes make these one by one.
     """
     phases = Phases(spec, variants, plan_one, taken)
     if any(p.inplace for p in spec.outputs):
         return None
-    found = {p.name: output_slabs(phases.part([p]), phases.variant, p) for p in spec.outputs}
-    found = {name: r for name, r in found.items() if computed_slabs(r) >= least}
-    if not found:
+    sizes: dict[str, Any] = {}
+    outputs: list[TensorParam] = []
+    for output in spec.outputs:
+        slabs = joined_slabs(phases.part([output]), phases.variant, output)
+        if sum(not slab.filled for slab in slabs) < least:
+            slabs = []
+        sizes |= {slab.param.name: slab.size for slab in slabs}
+        outputs += [slab.param for slab in slabs] or [output]
+    if not sizes:
         return None
-    sizes = {slab.param.name: slab.size for slabs in found.values() for slab in slabs}
-    outputs = [
-        slab.param
-        for p in spec.outputs
-        for slab in found.get(p.name, [OutputSlab(p, None, computed=True)])
-    ]
     try:
         for output in outputs:
             if not _join(phases.plans, output, plan_one, sizes):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +10,14 @@ from msopgen_wrap.graph.output_slabs import slabs_of
 from msopgen_wrap.graph.size_order import SizeOrder
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.variants import Variant
-from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, target_name
+from msopgen_wrap.schedule.calls import target_name
 from msopgen_wrap.spec.model import OpSpec, ParamKind, Slab, TensorParam
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
+
+# Slabs of an output; each has a class and a tiling of its own in the kernel.
+_MOST_SLABS = 8
 
 
 @dataclass(frozen=True)
@@ -26,15 +28,15 @@ class OutputSlab:
         param: what a part writes.
         size: the elements of the slab along its axis, over sizes of inputs; equal for slabs that
             have equal sizes in every call.
-        computed: whether it is more than elements of an input, or a number.
+        filled: whether all elements are one number, as around what is padded.
     """
 
     param: TensorParam
     size: Any
-    computed: bool
+    filled: bool
 
 
-def output_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[OutputSlab]:
+def joined_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[OutputSlab]:
     """Return the slabs of an output that parts can write; none where it is not joined of several.
 
     Args:
@@ -52,7 +54,7 @@ def output_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[Ou
             return []
         order = SizeOrder(part.whole or part, variant, traced.graph, traced.inputs)
         slabs = slabs_of(result, order)
-        if slabs is None:
+        if slabs is None or len(slabs.items) > _MOST_SLABS:
             return []
         return [
             _slab(part, variant, output, Slab(output.name, number, len(slabs.items)), order)
@@ -71,21 +73,6 @@ def _slab(
         name += "_"
     param = replace(output, name=name, slab=slab)
     node = trace(replace(part, outputs=(param,)), variant).outputs[name]
-    size = order.known(node.meta["val"].shape[node.args[1]])
-    return OutputSlab(param, size, _is_computed(node.args[0]))
-
-
-def _is_computed(value: Any) -> bool:
-    """Whether a value is no number, and no view of an input."""
-    while isinstance(value, Node) and value.op == "call_function":
-        if target_name(value) == "aten.scalar_tensor.default":
-            return False
-        if target_name(value) not in VIEW_OPS | RESHAPES | IDENTITY:
-            return True
-        value = value.args[0]
-    return False
-
-
-def computed_slabs(slabs: Sequence[OutputSlab]) -> int:
-    """Return how many slabs are computed."""
-    return sum(slab.computed for slab in slabs)
+    value = node.args[0]
+    filled = not isinstance(value, Node) or target_name(value) == "aten.scalar_tensor.default"
+    return OutputSlab(param, order.known(node.meta["val"].shape[node.args[1]]), filled)
