@@ -8,10 +8,12 @@ operator here is ``where`` over placed pieces, and fuses with pointwise work lik
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from msopgen_wrap.graph.axes_of_one import is_one
+from msopgen_wrap.graph.size_order import at_most, expression
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -219,7 +221,20 @@ def _slice_backward(grad: Any, sizes: Any, dim: int, start: Any, end: Any, step:
         length = torch.sym_max((grad.shape[dim] - 1) * step + 1, 0)
         grad = _part(_spread(grad, dim, step), dim, 0, length)
         return _among_zeros(grad, dim, start, sizes[dim], length)
-    return _among_zeros(grad, dim, start, sizes[dim])
+    return _among_zeros(grad, dim, start, sizes[dim], _size_of_slice(start, end, sizes[dim]))
+
+
+def _size_of_slice(start: Any, end: Any, whole: Any) -> Any:
+    """Return the size of a slice that lies within an axis in every call, None for another one.
+
+    What arrives as its gradient may have the size of a tensor that it was broadcast with.
+    """
+    attrs = whole.node.shape_env.attr_of if isinstance(whole, torch.SymInt) else {}
+    known = expression(whole).free_symbols - attrs.keys()
+    ordered = [0, start, end, whole]
+    if all(at_most(one, next_one, known) for one, next_one in itertools.pairwise(ordered)):
+        return end - start
+    return None
 
 
 def begin_of_slice(start: Any, size: Any) -> Any:

@@ -182,9 +182,8 @@ def candidate_shapes(
     low = max((p.min_rank for p in spec.inputs), default=0)
     high = max((p.max_rank for p in spec.inputs), default=8)
     ranks = [r for r in (3, 4, 2, 5, 1, 6, 7, 8, 0) if low <= r <= high]
-    apart = [case for case in _case_shapes(spec) if _has_sizes_apart(spec, case)]
-    if count_attrs(spec) or apart:
-        cases = [*apart, *(case for case in _case_shapes(spec) if case not in apart)]
+    if count_attrs(spec) or _has_ratios(spec):
+        cases = list(_case_shapes(spec))
         yield from (case for case in cases if not _has_ones(spec, case))
         yield from _plain_shapes(spec, ranks, attrs)
         yield from (case for case in cases if _has_ones(spec, case))
@@ -261,18 +260,22 @@ def _has_ones(spec: OpSpec, case: dict[str, Any]) -> bool:
     return any(1 in first_shape(case[name]) for name in free)
 
 
-def _has_sizes_apart(spec: OpSpec, case: dict[str, Any]) -> bool:
-    """Whether a case gives one axis two sizes above 1 in inputs that have all other axes in common.
+def _has_ratios(spec: OpSpec) -> bool:
+    """Whether a case gives an axis of one input a multiple of its size in another one.
 
-    These inputs may have any shape: tensors that are joined along the axis, or heads that share
-    keys. The samples have equal sizes there, which would hide what depends on the difference.
+    Sizes above 1, of one batch axis of inputs that may have any shape and have the same other
+    batches and last axis: heads that share keys.
+    The samples have equal sizes there, which would hide what depends on the ratio.
     """
     free = [p.name for p in spec.inputs if p.shape is None and p.kind is ParamKind.REQUIRED]
-    known = [case[name] for name in free if case.get(name)]
-    for one, other in itertools.combinations(known, 2):
-        apart = [{a, b} for a, b in zip(one, other, strict=False) if a != b]
-        if len(one) == len(other) and len(apart) == 1 and min(apart[0]) > 1:
-            return True
+    for case in spec.cases:
+        known = [case.shapes[name] for name in free if case.shapes.get(name)]
+        for one, other in itertools.permutations(known, 2):
+            if len(one) != len(other) or one[-1] != other[-1]:
+                continue
+            apart = [(a, b) for a, b in zip(one[:-2], other[:-2], strict=True) if a != b]
+            if len(apart) == 1 and apart[0][0] > apart[0][1] > 1 and not apart[0][0] % apart[0][1]:
+                return True
     return False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import sympy
@@ -77,29 +77,41 @@ class SizeOrder:
 
     def at_most(self, first: Any, second: Any) -> bool:
         """Whether ``first <= second`` in every call; False where that is not proved."""
-        difference = self._without_division(sympy.expand(self.known(second) - self.known(first)))
-        terms = sympy.Add.make_args(difference)
-        return all(self._is_not_negative(term) for term in terms)
+        return at_most(self.known(first), self.known(second), self.sizes)
 
-    def _without_division(self, expr: sympy.Expr) -> sympy.Expr:
-        """Write ``n`` as ``k * (n // k) + rest`` where an expression has ``n // k``."""
-        quotients = sorted(expr.atoms(FloorDiv), key=str)
-        for quotient in quotients:
-            size, divisor = quotient.args
-            others = [q for q in quotients if q is not quotient and q.has(size)]
-            if size in self.sizes and isinstance(divisor, sympy.Integer) and not others:
-                whole, rest = (
-                    sympy.Symbol(f"{part}_of_{size}", integer=True, nonnegative=True)
-                    for part in ("quotient", "rest")
-                )
-                expr = expr.xreplace({quotient: whole}).xreplace({size: divisor * whole + rest})
-        return sympy.expand(expr)
 
-    def _is_not_negative(self, term: sympy.Expr) -> bool:
-        """Whether a product is of numbers and sizes that are not negative."""
-        number, factors = term.as_coeff_mul()
-        plain = all(f in self.sizes or bool(f.is_nonnegative) for f in factors)
-        return bool(number >= 0) and plain
+def at_most(first: Any, second: Any, sizes: Container[sympy.Symbol]) -> bool:
+    """Whether ``first <= second`` whatever numbers from 0 on the sizes are; False: no proof.
+
+    Args:
+        first, second: numbers, symbolic integers or expressions.
+        sizes: the symbols that are sizes of tensors.
+    """
+    difference = sympy.expand(expression(second) - expression(first))
+    terms = sympy.Add.make_args(_without_division(difference, sizes))
+    return all(_is_not_negative(term, sizes) for term in terms)
+
+
+def _without_division(expr: sympy.Expr, sizes: Container[sympy.Symbol]) -> sympy.Expr:
+    """Write ``n`` as ``k * (n // k) + rest`` where an expression has ``n // k``."""
+    quotients = sorted(expr.atoms(FloorDiv), key=str)
+    for quotient in quotients:
+        size, divisor = quotient.args
+        others = [q for q in quotients if q is not quotient and q.has(size)]
+        if size in sizes and isinstance(divisor, sympy.Integer) and not others:
+            whole, rest = (
+                sympy.Symbol(f"{part}_of_{size}", integer=True, nonnegative=True)
+                for part in ("quotient", "rest")
+            )
+            expr = expr.xreplace({quotient: whole}).xreplace({size: divisor * whole + rest})
+    return sympy.expand(expr)
+
+
+def _is_not_negative(term: sympy.Expr, sizes: Container[sympy.Symbol]) -> bool:
+    """Whether a product is of numbers and sizes that are not negative."""
+    number, factors = term.as_coeff_mul()
+    plain = all(f in sizes or bool(f.is_nonnegative) for f in factors)
+    return bool(number >= 0) and plain
 
 
 def expression(size: Any) -> sympy.Expr:

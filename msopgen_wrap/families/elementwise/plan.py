@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.sample import count_attrs
-from msopgen_wrap.graph.scalars import ScalarExpr
-from msopgen_wrap.graph.sizes import same_size, size_hint
+from msopgen_wrap.graph.scalars import DimRef, ScalarExpr
+from msopgen_wrap.graph.sizes import same_size, size_hint, size_symbols
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
@@ -153,7 +155,8 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
     names = list(shapes)
     for name in names[1:]:
         first, second = shapes[names[0]], shapes[name]
-        if len(first) != len(second) or not all(map(same_size, first, second)):
+        same = len(first) == len(second) and all(map(same_size, first, second))
+        if not same or _differ_in_cases(spec, traced, zip(first, second, strict=True)):
             raise OpgenError(
                 Diagnostic(
                     "OPG338",
@@ -164,6 +167,24 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
                     "make an op of each output, or write the kernel with `kernel:`",
                 )
             )
+
+
+def _differ_in_cases(spec: OpSpec, traced: TracedGraph, pairs: Iterable[tuple[Any, Any]]) -> bool:
+    """Whether sizes of inputs that are equal in the sample differ in a case of the spec."""
+    symbols = size_symbols(traced.graph, traced.inputs)
+    for pair in pairs:
+        refs = [symbols.get(getattr(size, "expr", None)) for size in pair]
+        for case in spec.cases:
+            sizes = [_size_in(case.shapes.get(ref.tensor), ref) for ref in refs if ref is not None]
+            if len({*sizes} - {None}) > 1:
+                return True
+    return False
+
+
+def _size_in(shape: Any, ref: DimRef) -> int | None:
+    """Return a size in a case; None where its input has another rank there, or is a list."""
+    known = isinstance(shape, (list, tuple)) and len(shape) == ref.rank
+    return shape[ref.axis] if known and isinstance(shape[ref.axis], int) else None
 
 
 def _other_layout(spec: OpSpec) -> Diagnostic:
