@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.case_sizes import CaseSizes
 from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.sample import count_attrs
-from msopgen_wrap.graph.scalars import DimRef, ScalarExpr
-from msopgen_wrap.graph.sizes import same_size, size_hint, size_symbols
+from msopgen_wrap.graph.scalars import ScalarExpr
+from msopgen_wrap.graph.sizes import same_size, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import allocate
@@ -145,6 +144,7 @@ def _lowered(spec: OpSpec, traced: TracedGraph, names: AxisNames) -> Lowered:
 def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> None:
     """Raise OPG338 when outputs may have different sizes: the kernel has one space."""
     shapes = {}
+    cases = CaseSizes(spec, traced)
     for param in spec.outputs:
         node = traced.outputs[param.name]
         value = lowerer.values.get(node) if isinstance(node, torch.fx.Node) else None
@@ -156,7 +156,7 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
     for name in names[1:]:
         first, second = shapes[names[0]], shapes[name]
         same = len(first) == len(second) and all(map(same_size, first, second))
-        if not same or _differ_in_cases(spec, traced, zip(first, second, strict=True)):
+        if not same or any(map(cases.differ, first, second)):
             raise OpgenError(
                 Diagnostic(
                     "OPG338",
@@ -167,24 +167,6 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
                     "make an op of each output, or write the kernel with `kernel:`",
                 )
             )
-
-
-def _differ_in_cases(spec: OpSpec, traced: TracedGraph, pairs: Iterable[tuple[Any, Any]]) -> bool:
-    """Whether sizes of inputs that are equal in the sample differ in a case of the spec."""
-    symbols = size_symbols(traced.graph, traced.inputs)
-    for pair in pairs:
-        refs = [symbols.get(getattr(size, "expr", None)) for size in pair]
-        for case in spec.cases:
-            sizes = [_size_in(case.shapes.get(ref.tensor), ref) for ref in refs if ref is not None]
-            if len({*sizes} - {None}) > 1:
-                return True
-    return False
-
-
-def _size_in(shape: Any, ref: DimRef) -> int | None:
-    """Return a size in a case; None where its input has another rank there, or is a list."""
-    known = isinstance(shape, (list, tuple)) and len(shape) == ref.rank
-    return shape[ref.axis] if known and isinstance(shape[ref.axis], int) else None
 
 
 def _other_layout(spec: OpSpec) -> Diagnostic:
