@@ -53,7 +53,7 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
     return {
         "op": plan.spec.op,
         "family": plan.family.name,
-        "deterministic": plan.spec.deterministic or not any(p.instead for p in plan.parts),
+        "deterministic": plan.spec.deterministic or not adds_columns(plan),
         "schedule": [entry.as_dict() for entry in plan.spec.schedule],
         "knobs": list(plan.family.knobs_of(plan)),
         "modes": plan.modes,
@@ -153,9 +153,14 @@ def schedule_lines(plan: OpPlan[Any]) -> list[str]:
     return ["  schedule:", *(f"    {entry.text()}" for entry in plan.spec.schedule)]
 
 
+def adds_columns(plan: OpPlan[Any]) -> bool:
+    """Whether a pass adds up columns beside rows."""
+    return any(part.instead and not part.spec.alike for part in plan.parts)
+
+
 def _order_text(plan: OpPlan[Any]) -> str:
     """Return what ``deterministic: false`` changes."""
-    if any(part.instead for part in plan.parts):
+    if adds_columns(plan):
         return "deterministic: false; sums of columns may differ in their last bits between calls"
     return "deterministic: false changes nothing: no kernel has sums that cores add to by atomics"
 
@@ -167,6 +172,8 @@ def _pass_text(part: OpPlan[Any]) -> str:
     if part.instead:
         both = " and ".join(", ".join(p.name for p in other.writes) for other in part.instead)
         how = text.removesuffix(" of its own").replace("a pass", "one pass")
+        if part.spec.alike:
+            return f"{how}, where these have one size, in place of those for {both}"
         sums = "" if part.spec.deterministic else "; cores add to sums of columns by atomics"
         return f"{how}, where whole rows stay in UB, in place of those for {both}{sums}"
     if any(p.site is not None for p in part.spec.outputs):

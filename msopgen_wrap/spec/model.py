@@ -402,6 +402,8 @@ class OpSpec:
             an op itself.
         served: the variants of the op that a part serves, by their index; None for all of them.
         columns: the outputs of a part that are sums over all axes which its reductions keep.
+        alike: whether a part takes the slabs that it writes for equally large; its tiling asks that
+            of each call.
         written: the gradients that ``<Op>Grad`` computes by formulas of the spec, input -> Code
             over the same names as in ``backward``; empty where it differentiates ``compute``.
         save: the outputs that forward keeps for ``<Op>Grad`` beside the inputs.
@@ -433,6 +435,7 @@ class OpSpec:
     whole: OpSpec | None = None
     served: tuple[int, ...] | None = None
     columns: tuple[str, ...] = ()
+    alike: bool = False
     differentiated: bool = False
     written: dict[str, Code] = field(default_factory=dict)
     save: tuple[str, ...] = ()

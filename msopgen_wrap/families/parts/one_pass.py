@@ -1,8 +1,10 @@
-"""Passes that add up columns beside the rows, in the place of two.
+"""One pass in the place of two that read the same tensors.
 
-A pass over rows and one beside it that sums the columns of the same tensors read them twice. One
-pass makes the outputs of both where whole rows stay in UB, which the tiling decides for each call:
-the two passes stay in the kernel for the other calls.
+The tiling decides for each call whether it runs; the two passes stay in the kernel for other calls.
+
+A pass over rows and one beside it that sums the columns of the same tensors are one where whole
+rows stay in UB. Two that write slabs of outputs are one in calls where the slabs have one size, as
+the halves of an even axis.
 """
 
 from __future__ import annotations
@@ -31,11 +33,32 @@ def with_one_pass(plans: Sequence[OpPlan[Any]], plan_one: PlanOne) -> list[OpPla
         joined = None
         for rows, columns in (pair, pair[::-1]) if len(pair) == 2 else ():
             joined = joined or _joined(rows, columns, rest, plan_one)
+        if len(pair) == 2:
+            joined = joined or _slabs_at_once(pair[0], pair[1], plan_one)
         if joined is not None:
             joined.instead = tuple(pair)
         found += [joined, *pair] if joined is not None else pair[:1]
         position += 2 if joined is not None else 1
     return found
+
+
+def _slabs_at_once(
+    first: OpPlan[Any], second: OpPlan[Any], plan_one: PlanOne
+) -> OpPlan[Any] | None:
+    """Return a pass that writes the slabs of two passes, where it has far fewer operands.
+
+    Otherwise its tiles are shorter than those of the two by as much as it saves.
+    """
+    written = (*first.spec.outputs, *second.spec.outputs)
+    if any(p.slab is None for p in written):
+        return None
+    try:
+        plan = plan_one(replace(second.spec, outputs=written, alike=True))
+    except OpgenError:
+        return None
+    pointwise = all(p.family.name == "elementwise" for p in (first, second, plan))
+    apart = len(first.operands()) + len(second.operands())
+    return plan if pointwise and 3 * len(plan.operands()) <= 2 * apart else None
 
 
 def _joined(
