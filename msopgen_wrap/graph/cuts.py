@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.output_slabs import add_slab, slabs_of
 from msopgen_wrap.graph.size_order import SizeOrder
+from msopgen_wrap.graph.symbols import StructureError
 from msopgen_wrap.graph.views import PRODUCTS, RESHAPES, move_views_to_inputs
-from msopgen_wrap.spec.model import OpSpec, Site, Slab, TensorParam
+from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
 from msopgen_wrap.torch_import import torch
 
 if TYPE_CHECKING:
@@ -123,11 +124,11 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
         if node in needed and node not in copies:
             copy(node)
     ends = {name: copies[node] for name, node in wanted.items()}
-    slabs = [p for p in spec.outputs if p.slab is not None]
-    if slabs:
+    if any(p.slab is not None for p in spec.outputs):
         order = SizeOrder(spec.whole or spec, whole.variant, graph, inputs)
-        ends |= {p.name: _slab(spec, graph, ends[p.name], p.slab, order) for p in slabs}
-    made = end_with(graph, ends)
+        made = _with_slabs(spec, graph, ends, order)
+    else:
+        made = end_with(graph, ends)
     return replace(
         whole,
         graph=graph,
@@ -138,23 +139,39 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
     )
 
 
-def _slab(spec: OpSpec, graph: Graph, result: Node, slab: Slab | None, order: SizeOrder) -> Node:
-    assert slab is not None
-    slabs = slabs_of(result, order)
-    alike = slabs is not None and len(slabs.items) == slab.count
-    made = add_slab(graph, result, slab.number, order) if alike else None
-    if made is None:
-        raise OpgenError(
-            Diagnostic(
-                "OPG335",
-                f"{slab.output} of {spec.op} is joined of other pieces for other attr values, "
-                "dtypes or ranks",
-                spec.compute.location if spec.compute else spec.outputs[0].location,
-                "a pass of its own writes each of the pieces",
-                "join the same pieces in every branch",
-            )
-        )
-    return made
+def _with_slabs(
+    spec: OpSpec, graph: Graph, ends: dict[str, Node], order: SizeOrder
+) -> dict[str, Any]:
+    """End a graph as ``end_with`` does, where some results are slabs of those given.
+
+    Raises:
+        OpgenError: OPG335 where a result is not joined of such slabs.
+    """
+    found = dict(ends)
+    try:
+        for param in spec.outputs:
+            if param.slab is None:
+                continue
+            result, slab = ends[param.name], param.slab
+            slabs = slabs_of(result, order)
+            alike = slabs is not None and len(slabs.items) == slab.count
+            made = add_slab(graph, result, slab.number, order) if alike else None
+            if made is None:
+                raise OpgenError(_other_pieces(spec, slab.output))
+            found[param.name] = made
+        return end_with(graph, found)
+    except StructureError:  # an attr of any sign says where a slice begins
+        raise OpgenError(_other_pieces(spec, ", ".join(ends))) from None
+
+
+def _other_pieces(spec: OpSpec, output: str) -> Diagnostic:
+    return Diagnostic(
+        "OPG335",
+        f"{output} of {spec.op} is joined of other pieces for other attr values, dtypes or ranks",
+        spec.compute.location if spec.compute else spec.outputs[0].location,
+        "a pass of its own writes each of the pieces",
+        "join the same pieces in every branch",
+    )
 
 
 def _needed(wanted: Collection[Node], given: set[Node]) -> set[Node]:

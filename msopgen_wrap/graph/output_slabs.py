@@ -92,7 +92,7 @@ def slabs_of(result: Node, order: SizeOrder) -> Slabs | None:
     whole = length is not None and all(order.equal(_value(p.args[3]), length) for p in pieces)
     if not whole or any(_counts_something(p) for p in pieces):
         return None
-    pieces.sort(key=lambda p: (size_hint(_value(p.args[2])), size_hint(_value(p.args[4]))))
+    pieces.sort(key=_place_in_sample)
     items: list[Bounds] = []
     end: Any = 0
     for piece in pieces:
@@ -130,6 +130,12 @@ def _pieces(result: Node) -> list[Node]:
 
     reached([result], above)
     return found
+
+
+def _place_in_sample(piece: Node) -> tuple[int, int]:
+    """Return where a call places its piece in the sample, and how many elements that has."""
+    first, size = map(_value, piece.args[2:5:2])
+    return tuple(size_hint(getattr(n, "node", n)) for n in (first, size))  # type: ignore[return-value]
 
 
 def _value(argument: Any) -> Any:
