@@ -179,8 +179,9 @@ def step_lines(variable: str, view: View, shape: str) -> list[str]:
 
 def step_call(step: Step) -> str:
     """Return the call of ``opgen::View`` that replays a step."""
-    if step.op == "slice":
-        return f"Slice({step.axis}, {to_cpp(step.start)}, {to_cpp(step.length)})"
+    if step.op in ("slice", "slab"):
+        name = step.op.capitalize()
+        return f"{name}({step.axis}, {to_cpp(step.start)}, {to_cpp(step.length)})"
     if step.op == "every":
         return f"Every({step.axis}, {to_cpp(step.length)})"
     if step.op == "diagonal":

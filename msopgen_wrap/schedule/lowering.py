@@ -449,7 +449,7 @@ def _slab(low: Lowerer, node: Node) -> InSlab:
     rank = len(node.meta["val"].shape)
     axis: Any = node.args[1]
     first, size = low.scalar_expr(node.args[2]), low.scalar_expr(node.args[3])
-    return InSlab(value, rank, Step("slice", axis - rank, first, size))
+    return InSlab(value, rank, Step("slab", axis - rank, first, size))
 
 
 @lowers("aten.arange.default", "aten.arange.start", "aten.arange.start_step")

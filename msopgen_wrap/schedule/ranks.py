@@ -61,7 +61,7 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
         result = Strided.dense(tuple(shapes[view.tensor]))
     for step in view.steps:
         rank = len(result.dim)
-        if step.op == "slice":
+        if step.op in ("slice", "slab"):
             start = int(evaluate_scalar(step.start, attrs, shapes))
             length = int(evaluate_scalar(step.length, attrs, shapes))
             axis = _axis(step.axis, rank)

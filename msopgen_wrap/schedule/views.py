@@ -29,10 +29,9 @@ _WITHOUT_SURROUNDINGS = ("aten.diagonal.default", "aten.unfold.default")
 class Step:
     """One view step; axes count from the end (negative) wherever the rank may differ.
 
-    ``op`` is one of ``slice`` (axis, start, length), ``unsqueeze`` (axis in the result),
-    ``squeeze`` (axis), ``permute`` (order of the last axes, or in ``start`` the list attr that
-    orders all of them), ``select`` (axis, index), ``flip``
-    (axis), ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``),
+    ``op`` is one of ``slice`` (axis, start, length), ``slab`` (the same, of an output),
+    ``unsqueeze`` (axis in the result), ``squeeze`` (axis), ``permute`` (order of the last axes, or
+    in ``start`` the list attr that orders all of them), ``select`` (axis, index), ``flip`` (axis), ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``),
     ``unfold`` (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements
     before in ``start``, the new size in ``length``, the size before in ``shape``: elements outside
     are unspecified), ``reshape`` (shape, where a size of -1 is what is left; with an axis, that of

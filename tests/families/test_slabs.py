@@ -183,3 +183,18 @@ def test_outputs_of_other_sizes_in_a_case_are_apart():
     assert spec is not None
     written = [[p.name for p in part.spec.outputs] for part in plan_op(gradient_spec(spec)).parts]
     assert ["grad_x", "grad_y"] not in written
+
+
+def test_an_output_without_elements_has_none_in_its_slabs(tmp_path):
+    spec = parse_spec(
+        "op: Shifted\ninputs:\n  x: {dtype: float32, rank: 3}\noutputs:\n  z: like x\n"
+        "compute: z = x - torch.cat([torch.zeros_like(x[:, :1]), x[:, :-1]], 1)\nbackward: none\n",
+        "op.yaml",
+    ).spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape in ((2, 0, 3), (0, 4, 3), (2, 1, 3), (2, 5, 0)):
+        x = torch.randn(shape)
+        outputs, golden, result = op.run({"x": x}, mode="check")
+        assert torch.equal(outputs["z"].double(), golden["z"])
+        assert result.findings == []
