@@ -31,11 +31,12 @@ class Step:
 
     ``op`` is one of ``slice`` (axis, start, length), ``slab`` (the same, of an output),
     ``unsqueeze`` (axis in the result), ``squeeze`` (axis), ``permute`` (order of the last axes, or
-    in ``start`` the list attr that orders all of them), ``select`` (axis, index), ``flip`` (axis), ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``),
-    ``unfold`` (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements
-    before in ``start``, the new size in ``length``, the size before in ``shape``: elements outside
-    are unspecified), ``reshape`` (shape, where a size of -1 is what is left; with an axis, that of
-    the axes from there to the end).
+    in ``start`` the list attr that orders all of them), ``select`` (axis, index), ``flip`` (axis),
+    ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``), ``unfold``
+    (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements before in
+    ``start``, the new size in ``length``, the size before in ``shape``: elements outside are
+    unspecified), ``reshape`` (shape, where a size of -1 is what is left; with an axis, that of the
+    axes from there to the end).
     """
 
     op: str
