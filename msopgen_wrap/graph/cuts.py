@@ -125,7 +125,7 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
             copy(node)
     ends = {name: copies[node] for name, node in wanted.items()}
     if any(p.slab is not None for p in spec.outputs):
-        order = SizeOrder(spec.whole or spec, whole.variant, graph, inputs)
+        order = SizeOrder(spec.whole or spec, whole.variant, graph, inputs, whole.demands)
         made = _with_slabs(spec, graph, ends, order)
     else:
         made = end_with(graph, ends)

@@ -8,6 +8,7 @@ from typing import Any
 
 import sympy
 
+from msopgen_wrap.graph.demands import Demands, divides
 from msopgen_wrap.graph.sizes import size_symbols
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.spec.model import (
@@ -39,17 +40,23 @@ _OPERATORS = {
 
 
 class SizeOrder:
-    """What is known of the sizes of a traced graph: none is negative, and the rules of inputs hold.
+    """What is known of the sizes of a traced graph: none is negative, what tiling checks holds.
 
     Args:
         spec: the op, whose inputs may have shape rules.
         variant: of which the graph is.
         graph: traced of its ``compute``.
         inputs: placeholder name -> input.
+        demands: what calls must fulfil; of these, that a number divides a size.
     """
 
     def __init__(
-        self, spec: OpSpec, variant: Variant, graph: Graph, inputs: dict[str, str]
+        self,
+        spec: OpSpec,
+        variant: Variant,
+        graph: Graph,
+        inputs: dict[str, str],
+        demands: Demands,
     ) -> None:
         self.sizes = set(size_symbols(graph, inputs)) | set(size_symbols(graph, inputs, own=True))
         shapes = {
@@ -63,6 +70,10 @@ class SizeOrder:
             for size, known in zip(own, _ruled_sizes(param.shape, shapes, variant), strict=False):
                 if isinstance(size, sympy.Symbol) and known is not None and known != size:
                     self.ruled.setdefault(size, known)
+        for relation, _ in demands:
+            size, divisor = relation.lhs.args if divides(relation) else (None, None)
+            if size in self.sizes and size not in self.ruled:
+                self.ruled[size] = divisor * _part_of(size, "quotient")
 
     def known(self, size: Any) -> sympy.Expr:
         """Return a size, a number or a symbolic integer, over the sizes that no rule gives."""
@@ -99,12 +110,13 @@ def _without_division(expr: sympy.Expr, sizes: Container[sympy.Symbol]) -> sympy
         size, divisor = quotient.args
         others = [q for q in quotients if q is not quotient and q.has(size)]
         if size in sizes and isinstance(divisor, sympy.Integer) and not others:
-            whole, rest = (
-                sympy.Symbol(f"{part}_of_{size}", integer=True, nonnegative=True)
-                for part in ("quotient", "rest")
-            )
+            whole, rest = _part_of(size, "quotient"), _part_of(size, "rest")
             expr = expr.xreplace({quotient: whole}).xreplace({size: divisor * whole + rest})
     return sympy.expand(expr)
+
+
+def _part_of(size: sympy.Symbol, name: str) -> sympy.Symbol:
+    return sympy.Symbol(f"{name}_of_{size}", integer=True, nonnegative=True)
 
 
 def _is_not_negative(term: sympy.Expr, sizes: Container[sympy.Symbol]) -> bool:

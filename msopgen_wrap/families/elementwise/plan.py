@@ -145,6 +145,7 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
     """Raise OPG338 when outputs may have different sizes: the kernel has one space."""
     shapes = {}
     cases = CaseSizes(spec, traced)
+    slabs = {p.name for p in spec.outputs if p.slab is not None}
     for param in spec.outputs:
         node = traced.outputs[param.name]
         value = lowerer.values.get(node) if isinstance(node, torch.fx.Node) else None
@@ -157,7 +158,7 @@ def _check_one_shape(spec: OpSpec, traced: TracedGraph, lowerer: Lowerer) -> Non
         first, second = shapes[names[0]], shapes[name]
         same = len(first) == len(second) and all(map(same_size, first, second))
         same &= not any(map(cases.differ, first, second))
-        if spec.alike:  # in the calls that the pass is for
+        if {names[0], name} <= slabs:  # of one size, or of one in the calls that the pass is for
             same = [*map(size_hint, first)] == [*map(size_hint, second)]
         if not same:
             raise OpgenError(

@@ -52,7 +52,7 @@ def joined_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[Ou
         result = traced.outputs[output.name]
         if not isinstance(result, Node):
             return []
-        order = SizeOrder(part.whole or part, variant, traced.graph, traced.inputs)
+        order = SizeOrder(part.whole or part, variant, traced.graph, traced.inputs, traced.demands)
         slabs = slabs_of(result, order)
         if slabs is None or len(slabs.items) > _MOST_SLABS:
             return []

@@ -120,13 +120,11 @@ struct View {
         to[i] = std::min(std::max<int64_t>(0, to[i] - start), length);
         return true;
     }
-    // Some elements of an output along an axis: none of an output without elements.
+    // Some elements of an output along an axis: none of an axis without elements.
     bool Slab(int64_t axis, int64_t start, int64_t length) {
         size_t i = 0;
-        if (std::find(dim.begin(), dim.end(), 0) == dim.end()) {
-            return Slice(axis, start, length);
-        }
-        return Axis(axis, i) && start >= 0 && length >= 0 && Slice(axis, 0, 0);
+        const bool none = Axis(axis, i) && dim[i] == 0 && !EmptyBeside(i);
+        return none ? start >= 0 && length >= 0 : Slice(axis, start, length);
     }
     // The tensor in a larger one: `before` elements before it, `length` with what lies behind. A
     // size other than `size` is 1 and broadcast, which it remains. A tensor without elements may
