@@ -54,6 +54,11 @@ CASES = {
         ["row", "order", "elementwise"],
         K,
     ),
+    "as many as sizes say, of joined rows": Case(
+        "v = torch.cat([x * 2, x[..., :1]], -1).topk(min(2, x.shape[-1] + 1), -1).values",
+        '  v: {dtype: x, shape: "[*x[:-1], min(2, x[-1] + 1)]"}',
+        ["elementwise", "order"],
+    ),
     "the median taken off": Case(
         "v = x - torch.median(x, -1, keepdim=True).values", SAME, ["order", "elementwise"]
     ),

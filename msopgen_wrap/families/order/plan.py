@@ -82,7 +82,9 @@ def plan_order(
         call = _proved(spec, read.traced, read.call)
         _check_dtypes(spec, call)
         axis = _axis_of_ranks(spec, read.others, call)
-        calls.append((replace(call, axis=0, rank=0, descending=False), axis, read.operands))
+        # what gives a number, such as that of the results, is no operand
+        operands = {call.tensor: read.operands[call.tensor]}
+        calls.append((replace(call, axis=0, rank=0, descending=False), axis, operands))
         combos = tuple(range(spec.combos))
         name = class_name(spec, variants, read.index, list(combos), 1)
         body = OrderBody(
@@ -91,7 +93,7 @@ def plan_order(
             combos,
             Program(),
             Placement(),
-            read.operands,
+            operands,
             len(spec.outputs),
             descending=call.descending,
         )
