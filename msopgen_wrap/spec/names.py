@@ -104,18 +104,21 @@ STDLIB = frozenset(
 # Names of locals, members and tiling fields of our own templates: a parameter called so gets an
 # underscore in generated C++.
 LOCALS = words(
-    """attrs axes before block blockRows blocks box boxCols boxRows budget buffers bytes bytesBuf
-        chosen chunk coefficientBuf coefficients colCount cores
-        count cycles dims dtypes elements exchange expected first flat float given gmBandwidth half
-        i inputTiles item kept keptOuter known lanes leftTransposed length lengths list longest
-        maskBuf masks need numbers operands other outerDims outputTiles part partial perCore
-        pitchUnit platform
-        product readBytes reduced reducedCount refusal rightTransposed room rowBlockBuf rowBlocks
-        rowBuf rowCount rowElements rowLength rowMaskBuf scratch shape share sizes slot space spare
-        split stage
-        stageHalf stageInt temporaries tensors tile tileLength tiles tiling boxBytes flatBytes total
-        ubSize units use used uses variant vectorCycles views walk whole workspace workspaces
-        writtenBytes"""
+    """attrs axes before block blockRows blocks box boxBytes boxCols boxRows budget
+        buffers byElement bytes bytesBuf chosen chunk coefficientBuf coefficients
+        colCount columns convolved cores count cycles depth dims dtypes elements
+        exchange expected filters first flat flatBytes float found given gmBandwidth
+        groupStep half i idle imageStep inPlace inputOffset inputTiles item items kept
+        keptOuter known lanes leftTransposed length lengths lineLength list longest
+        maskBuf masks need numbers operands order other outerDims outputTiles part
+        partial perCore pieceLength pieces pitchUnit platform product readBytes reduced
+        reducedCount refusal resultFilterStep resultImageStep rightTransposed room
+        rowBlockBuf rowBlocks rowBuf rowCount rowElements rowLength rowMaskBuf rowPitch
+        rows rowsPerWindow scoreProduct scratch shape share shared sizes slabItems
+        slabRows slot slotLength space spare split stage stageBuf stageHalf stageInt
+        steps sumProduct temporaries tensors tile tileLength tiles tiling total transposed
+        ubSize units use used uses valueBuf valueLength valueOffset variant vectorCycles views
+        walk whole windowBuf workspace workspaces writtenBytes"""
 )
 _LOCAL_FORM = re.compile(
     r"(?:tmp|mask|row|rowMask)\d+|scalar\d*|k[A-Z]\w*"

@@ -22,6 +22,7 @@ OPS = {
     "conv/conv_transpose2d": ("9.x",),
     "norm/softmax": ("8.1", "9.x"),
     "order/median_row": ("9.x",),
+    "positional/rotary_halves": ("9.x",),
     "order/top_k_row": ("8.1",),
     "random/dropout": ("8.1",),
     "recurrence/lstm_cells": ("9.x",),
