@@ -198,3 +198,19 @@ def test_an_output_without_elements_has_none_in_its_slabs(tmp_path):
         outputs, golden, result = op.run({"x": x}, mode="check")
         assert torch.equal(outputs["z"].double(), golden["z"])
         assert result.findings == []
+
+
+def test_names_of_slabs_give_way():
+    text = (
+        "op: Clash\ninputs:\n  x: {dtype: float32, rank: 3}\n"
+        "  y_part1: {dtype: float32, rank: 3}\n"
+        'outputs:\n  y: {dtype: x, shape: "[x[0], x[1], x[2] + y_part1[2]]"}\n'
+        "  y_part2: like x\n"
+        "compute: |\n  y = torch.cat([x * 2, y_part1.exp()], -1)\n  y_part2 = x + 1\n"
+        "backward: none\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    plan = plan_op(spec)
+    assert isinstance(plan, PartsPlan)
+    assert [p.name for p in plan.slabs] == ["y_part1x", "y_part2x"]

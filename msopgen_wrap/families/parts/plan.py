@@ -333,7 +333,7 @@ def _passes_in_slabs(
     sizes: dict[str, Any] = {}
     outputs: list[TensorParam] = []
     for output in spec.outputs:
-        slabs = joined_slabs(phases.part([output]), phases.variant, output)
+        slabs = joined_slabs(phases.part([output]), phases.variant, output, phases.taken)
         if sum(not slab.filled for slab in slabs) < least:
             slabs = []
         sizes |= {slab.param.name: slab.size for slab in slabs}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,13 +37,16 @@ class OutputSlab:
     filled: bool
 
 
-def joined_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[OutputSlab]:
+def joined_slabs(
+    part: OpSpec, variant: Variant, output: TensorParam, taken: Container[str]
+) -> list[OutputSlab]:
     """Return the slabs of an output that parts can write; none where it is not joined of several.
 
     Args:
         part: of an op; its outputs are not read.
         variant: of which the graph is looked at. Graphs of others are compared where they are cut.
         output: of the op.
+        taken: names that slabs must not have, besides those of the part.
     """
     plain = output.kind is ParamKind.REQUIRED and output.site is None and not output.inplace
     if not plain or output.pieces is not None or output.length is not None:
@@ -57,7 +61,7 @@ def joined_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[Ou
         if slabs is None or len(slabs.items) > _MOST_SLABS:
             return []
         return [
-            _slab(part, variant, output, Slab(output.name, number, len(slabs.items)), order)
+            _slab(part, variant, output, Slab(output.name, number, len(slabs.items)), order, taken)
             for number in range(len(slabs.items))
         ]
     except OpgenError:  # no slab by itself, or no value that goes through the workspace
@@ -65,12 +69,16 @@ def joined_slabs(part: OpSpec, variant: Variant, output: TensorParam) -> list[Ou
 
 
 def _slab(
-    part: OpSpec, variant: Variant, output: TensorParam, slab: Slab, order: SizeOrder
+    part: OpSpec,
+    variant: Variant,
+    output: TensorParam,
+    slab: Slab,
+    order: SizeOrder,
+    taken: Container[str],
 ) -> OutputSlab:
-    taken = {p.name for p in (*part.inputs, *part.outputs)}
     name = f"{output.name}_part{slab.number + 1}"
-    while name in taken:
-        name += "_"
+    while name in taken or name in {p.name for p in part.inputs}:
+        name += "x"  # an underscore would be lost in names of classes
     param = replace(output, name=name, slab=slab)
     node = trace(replace(part, outputs=(param,)), variant).outputs[name]
     value = node.args[0]
