@@ -138,8 +138,10 @@ def as_text(plan: OpPlan[Any]) -> str:
     lines += schedule_lines(plan)
     if not spec.deterministic:
         lines.append(f"  {_order_text(plan)}")
+    joined = _joined_lines(plan)
+    lines += joined
     for part in plan.parts:
-        if len(plan.parts) > 1:
+        if len(plan.parts) > 1 or joined:
             outputs = ", ".join(p.name for p in part.writes)
             lines += ["", f"  {outputs}: {part.family.name}, {_pass_text(part)}"]
         lines += _kernel_lines(part)
@@ -163,6 +165,14 @@ def _order_text(plan: OpPlan[Any]) -> str:
     if adds_columns(plan):
         return "deterministic: false; sums of columns may differ in their last bits between calls"
     return "deterministic: false changes nothing: no kernel has sums that cores add to by atomics"
+
+
+def _joined_lines(plan: OpPlan[Any]) -> list[str]:
+    """Return which outputs are written piece by piece, a line for each."""
+    pieces: dict[str, dict[str, None]] = {}
+    for param in (p for part in plan.parts for p in part.writes if p.slab is not None):
+        pieces.setdefault(param.tensor, {})[param.name] = None
+    return [f"  {name} in pieces, each to its place: {', '.join(p)}" for name, p in pieces.items()]
 
 
 def _pass_text(part: OpPlan[Any]) -> str:

@@ -11,6 +11,7 @@ from harness import BuiltOp, check
 
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.families.parts.plan import PartsPlan
+from msopgen_wrap.schedule.report import as_text
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
 
 
@@ -214,3 +215,8 @@ def test_names_of_slabs_give_way():
     plan = plan_op(spec)
     assert isinstance(plan, PartsPlan)
     assert [p.name for p in plan.slabs] == ["y_part1x", "y_part2x"]
+
+
+def test_the_plan_names_the_pieces_of_an_output():
+    text = as_text(plan_op(spec_of("halves in turn")))
+    assert "z in pieces, each to its place: z_part1, z_part2" in text
