@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.cuts import MADE_BY
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, size_of
 from msopgen_wrap.graph.views import kept_axes, repeats_nothing, reshapes
 from msopgen_wrap.schedule import intervals
+from msopgen_wrap.schedule.anchors import ANCHORS
 from msopgen_wrap.schedule.calls import (
     EXPANDS,
     HANDLERS,
@@ -135,6 +138,30 @@ class Lowerer(WordReader):
             param.name, self.tile(self.as_kind(operand, kind)), f"store {param.name}"
         )
         return wide
+
+    def operand(self, value: Any) -> Operand:
+        """Turn a node, number or expression into a value or a scalar; loads views."""
+        found = super().operand(value)
+        view = self.values.get(value) if isinstance(value, Node) else value
+        if isinstance(view, View) and view.tensor in self._unwrapped:
+            return wrap_small(self, found, self._unwrapped[view.tensor])
+        return found
+
+    @functools.cached_property
+    def _unwrapped(self) -> dict[str, str]:
+        """Temporaries with sums of small integers by index, which int32 holds as they are.
+
+        Of each the dtype that it has in PyTorch.
+        """
+        found = {}
+        for node in self.traced.graph.find_nodes(op="placeholder"):
+            made = node.meta.get(MADE_BY)
+            if made is not None and ANCHORS.get(target_name(made)) == "index":
+                dtype = str(node.meta["val"].dtype).removeprefix("torch.")
+                name = self.traced.inputs[node.name]
+                if dtype in SMALL_BITS and self.spec.param(name).dtypes[self.combo] == "int32":
+                    found[name] = dtype
+        return found
 
     def lowered(self, node: Node) -> Any:
         """Return the value of a node whose arguments have theirs."""

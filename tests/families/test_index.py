@@ -12,7 +12,7 @@ from harness import BuiltOp, check
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.loader import gradient_spec, load_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
 TABLE = "x: {dtype: [float32], rank: [1, 4]}"
@@ -464,3 +464,24 @@ def test_long_integers_are_joined_without_loss(tmp_path):
         outputs, _, result = op.run(given, {"way": way}, mode="check")
         assert result.findings == []
         assert torch.equal(outputs["z"], wanted)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_sums_of_small_integers_on_the_way_wrap(tmp_path, dtype):
+    """int32 holds them in the workspace; what reads them sees the numbers of their dtype."""
+    text = (
+        "op: WrappedSums\ninputs:\n  x: {dtype: float32, rank: 2}\n"
+        "  i: {dtype: int64, shape: like x}\n"
+        f"outputs:\n  z: {{dtype: {dtype}, shape: like x}}\n"
+        "compute: |\n"
+        f"  v = x.to(torch.int32).to(torch.{dtype})\n"
+        "  z = torch.zeros_like(v).scatter_add(1, i, v) + 1\nbackward: none\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    x = torch.randint(-100, 100, (5, 40)).float()
+    i = torch.randint(0, 3, (5, 40))
+    outputs, golden, result = op.run({"x": x, "i": i}, mode="check")
+    assert torch.equal(outputs["z"], golden["z"])
+    assert result.findings == []
