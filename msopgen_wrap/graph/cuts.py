@@ -154,8 +154,9 @@ def _with_slabs(
                 continue
             result, slab = ends[param.name], param.slab
             slabs = slabs_of(result, order)
-            alike = slabs is not None and len(slabs.items) == slab.count
-            made = add_slab(graph, result, slab.number, order) if alike else None
+            made = None
+            if slabs is not None and len(slabs.items) == slab.count:
+                made = add_slab(graph, result, slabs, slab.number, order)
             if made is None:
                 raise OpgenError(_other_pieces(spec, slab.output))
             found[param.name] = made

@@ -150,21 +150,21 @@ def _counts_something(piece: Node) -> bool:
     return any(n.op == "placeholder" and isinstance(n.meta.get("val"), int) for n in above)
 
 
-def add_slab(graph: Graph, result: Node, number: int, order: SizeOrder) -> Node | None:
+def add_slab(
+    graph: Graph, result: Node, slabs: Slabs, number: int, order: SizeOrder
+) -> Node | None:
     """Add a slab of a result to a graph; None where it cannot be made by itself.
 
     Args:
         graph: in which ``result`` is; it has no output yet.
-        result: what ``slabs_of`` finds slabs in.
+        result: what is joined.
+        slabs: of it, as ``slabs_of`` finds them.
         number: of the slab.
         order: what is known of sizes.
 
     Returns:
         The call of ``opgen::slab``.
     """
-    slabs = slabs_of(result, order)
-    if slabs is None:
-        return None
     slab = _with_ends(graph, result, slabs, number)
     value = _OfSlab(graph, result, slabs.axis, slab, order).value(result)
     if value is _NOTHING or (isinstance(value, Node) and not is_tensor(value)):

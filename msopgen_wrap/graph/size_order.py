@@ -58,7 +58,7 @@ class SizeOrder:
         inputs: dict[str, str],
         demands: Demands,
     ) -> None:
-        self.sizes = set(size_symbols(graph, inputs)) | set(size_symbols(graph, inputs, own=True))
+        self.sizes = set(size_symbols(graph, inputs))
         shapes = {
             inputs[node.name]: tuple(map(expression, node.meta["val"].shape))
             for node in graph.nodes

@@ -27,9 +27,6 @@ from msopgen_wrap.spec.names import camel_case
 Group = tuple[int, ...]
 Planned = TypeVar("Planned")
 
-# Families of passes in which every value is computed for all elements.
-_POINTWISE = ("elementwise",)
-
 # Values of an attr that a name lists.
 _MOST_WORDS = 3
 
@@ -156,9 +153,7 @@ def plan_in_slabs(
     Returns:
         None where no output is joined of pieces, or no passes make these one by one.
     """
-    if alone.family.name not in _POINTWISE:
-        return None
-    passes = _passes_in_slabs(spec, variants, plan_one, (), least=2)
+    passes = _slabs_instead(alone, spec, variants, plan_one)
     if passes is None:
         return None
     everything = tuple(range(len(variants)))
@@ -236,9 +231,7 @@ def _passes_of_groups(
             if not curable(error):
                 raise
         else:
-            slabs = None
-            if alone.family.name in _POINTWISE:
-                slabs = _passes_in_slabs(part, variants, plan_one, taken, least=2)
+            slabs = _slabs_instead(alone, part, variants, plan_one, taken)
             return slabs or _Passes([alone])
         passes = _passes(part, variants, plan_one, taken)
         taken.update(passes.names)
@@ -312,6 +305,19 @@ def _passes(
     if inplace:
         phases.make(inplace)
     return _Passes(_used(phases.plans), frozenset(phases.apart))
+
+
+def _slabs_instead(
+    alone: OpPlan[Any],
+    spec: OpSpec,
+    variants: list[Variant],
+    plan_one: PlanOne,
+    taken: Iterable[str] = (),
+) -> _Passes | None:
+    """Plan passes that write the pieces of outputs in place of one; None where that one stays."""
+    if alone.family.name != "elementwise":  # in others not every value is computed for all elements
+        return None
+    return _passes_in_slabs(spec, variants, plan_one, taken, least=2)
 
 
 def _passes_in_slabs(
