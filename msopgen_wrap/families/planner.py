@@ -16,7 +16,7 @@ from msopgen_wrap.families.handwritten import Handwritten
 from msopgen_wrap.families.index import Index
 from msopgen_wrap.families.order import Order
 from msopgen_wrap.families.parts import Parts
-from msopgen_wrap.families.parts.phases import curable
+from msopgen_wrap.families.parts.curable import curable
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.families.scan import Scan
 from msopgen_wrap.families.schedule_checks import check_schedule
@@ -28,6 +28,7 @@ from msopgen_wrap.schedule.demands import demands_of
 from msopgen_wrap.schedule.plan import UNIT, Body, Budget, OpPlan
 from msopgen_wrap.schedule.soc import SocLimits, soc_limits
 from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.size_loops import has_loops
 from msopgen_wrap.torch_import import quiet_torch
 
 # The first family that claims an op makes its kernels.
@@ -55,7 +56,7 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
     """
     try:
         with quiet_torch():
-            plan = _plan(spec)
+            plan = _plan_with_loops(spec)
             _take_demands(plan, spec)
         check_schedule(plan)
         return plan
@@ -64,6 +65,23 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
         if spec.differentiated:
             placed = [_of_gradient(d) for d in placed]
         raise OpgenError(placed) from error
+
+
+def _plan_with_loops(spec: OpSpec) -> OpPlan[Any]:
+    """Plan an op with a pass that runs all steps of its loops, or else with passes for a step.
+
+    Raises:
+        OpgenError: neither plans.
+    """
+    try:
+        return _plan(spec)
+    except OpgenError as error:
+        if spec.stepwise or spec.compute is None or not has_loops(spec.compute.text):
+            raise
+        try:
+            return _plan(replace(spec, stepwise=True))
+        except OpgenError as other:
+            raise other from error
 
 
 def _take_demands(plan: OpPlan[Any], spec: OpSpec) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from msopgen_wrap.graph.step_loops import StepRunner
 from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.spec.loops import Step, check_states, length_of, listed
 from msopgen_wrap.torch_import import torch
@@ -64,7 +65,7 @@ def traced_loop(loop: int, step: Step, states: Any, inputs: Any, reverse: bool =
     return tuple(after) if many[0] else after[0]
 
 
-class LoopRunner(torch.fx.Interpreter):
+class LoopRunner(StepRunner):
     """Runs a graph that may have loops: as often as the longest has steps.
 
     The first run takes the starts for the states before all steps. Each run after it takes what the

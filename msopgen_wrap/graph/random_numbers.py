@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.loops import traced_loop
+from msopgen_wrap.graph.step_loops import traced_steps
 from msopgen_wrap.spec.random_numbers import RandomNumbers, philox_words
 from msopgen_wrap.torch_import import torch
 
@@ -25,6 +26,7 @@ class TracedRandomNumbers(RandomNumbers):
 
     Attributes:
         loops: how many loops the trace has so far.
+        stepwise: whether the steps of loops are recorded for one place.
     """
 
     whole: Any = staticmethod(torch.sym_int)
@@ -32,10 +34,13 @@ class TracedRandomNumbers(RandomNumbers):
 
     def __init__(self) -> None:
         self.loops = 0
+        self.stepwise = False
 
     def loop(self, step: Any, states: Any, inputs: Any, reverse: bool = False) -> Any:
         """Return the results of a loop, whose step is recorded once."""
         self.loops += 1
+        if self.stepwise:
+            return traced_steps(step, states, inputs, reverse)
         return traced_loop(self.loops, step, states, inputs, reverse)
 
     def philox(self, index: Any, seed: Any, offset: Any) -> Any:

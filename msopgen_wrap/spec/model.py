@@ -402,6 +402,8 @@ class OpSpec:
             an op itself.
         served: the variants of the op that a part serves, by their index; None for all of them.
         columns: the outputs of a part that are sums over all axes which its reductions keep.
+        stepwise: whether the steps of loops are passes (``graph.step_loops``).
+        loop: of a part: the loop that it is a pass of, counted in the order of the graph.
         alike: whether a part takes the slabs that it writes for equally large; its tiling asks that
             of each call.
         written: the gradients that ``<Op>Grad`` computes by formulas of the spec, input -> Code
@@ -435,6 +437,8 @@ class OpSpec:
     whole: OpSpec | None = None
     served: tuple[int, ...] | None = None
     columns: tuple[str, ...] = ()
+    stepwise: bool = False
+    loop: int | None = None
     alike: bool = False
     differentiated: bool = False
     written: dict[str, Code] = field(default_factory=dict)

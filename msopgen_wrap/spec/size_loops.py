@@ -51,6 +51,15 @@ SIZE_LOOP_HELPERS = {
 }
 
 
+def has_loops(text: str) -> bool:
+    """Whether code may have a loop that hands states from step to step."""
+    nodes = ast.walk(ast.parse(text.strip()))
+    return any(
+        isinstance(node, ast.For) or (isinstance(node, ast.Attribute) and node.attr == "loop")
+        for node in nodes
+    )
+
+
 def with_size_loops(statements: list[ast.stmt], results: Iterable[str] = ()) -> list[ast.stmt]:
     """Return statements in which loops over sizes are written for both cases.
 

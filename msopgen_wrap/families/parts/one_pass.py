@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
-from msopgen_wrap.families.parts.phases import PlanOne, curable
+from msopgen_wrap.families.parts.curable import curable
+from msopgen_wrap.families.parts.phases import PlanOne
 from msopgen_wrap.schedule.plan import OpPlan
 
 
@@ -29,6 +30,8 @@ def with_one_pass(plans: Sequence[OpPlan[Any]], plan_one: PlanOne) -> list[OpPla
     position = 0
     while position < len(plans):
         pair = plans[position : position + 2]
+        if any(plan.spec.loop is not None for plan in pair):
+            pair = pair[:1]  # a step runs the passes that its loop knows
         rest = plans[position + 2 :]
         joined = None
         for rows, columns in (pair, pair[::-1]) if len(pair) == 2 else ():

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,25 +22,38 @@ from msopgen_wrap.families.parts.attentions import (
     attention_dtypes,
     attentions,
 )
+from msopgen_wrap.families.parts.curable import curable
+from msopgen_wrap.families.parts.graph_values import (
+    ancestors,
+    is_filled,
+    is_given,
+    is_input,
+    is_moved,
+    is_tensor,
+    is_unknown,
+    joins_axes,
+    rest_behind,
+    sunk_values,
+    tags,
+    tensors_of,
+)
 from msopgen_wrap.families.parts.operand_dtypes import is_view, reshaped, root, stored_dtypes
+from msopgen_wrap.families.parts.step_loops import StepLoop, plan_loop
 from msopgen_wrap.families.parts.temporaries import (
     base_name,
     free_name,
     temporary_doc,
     temporary_dtype,
 )
-from msopgen_wrap.graph.axes_of_one import changed_axes, sizes_of
+from msopgen_wrap.graph.axes_of_one import sizes_of
 from msopgen_wrap.graph.cuts import sites
-from msopgen_wrap.graph.sizes import same_shape, same_size, size_hint
+from msopgen_wrap.graph.sizes import same_size, size_hint
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import repeats_nothing
-from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.schedule.anchors import ANCHORS, anchors
 from msopgen_wrap.schedule.calls import (
     AXES_OF_ONE,
-    HANDLERS,
-    IDENTITY,
     PLACE,
     RESHAPES,
     VIEW_OPS,
@@ -57,32 +70,9 @@ from msopgen_wrap.torch_import import torch
 Node = torch.fx.Node
 PlanOne = Callable[[OpSpec], OpPlan[Any]]
 
-# What fewer outputs, or a value in the workspace, may cure: an attr that shapes more than the axes
-# that are reduced (202), too much UB (310), too many operands (311), a view of a computed value
-# (331), elements of 64 bits beside a reduction (332), reductions over different axes (335), axes
-# that do not line up (336), outputs reshaped (337), of other shapes (338), what the family of an
-# anchor does not take in (350).
-CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG332", "OPG335", "OPG336", "OPG337"}
-CURABLE |= {"OPG338", "OPG350"}
-# more than one product of matrices, convolution or attention
-CURABLE |= {"OPG370", "OPG410", "OPG420"}
 MAX_TEMPORARIES = 32
 # Families of anchors that read their operands through views: what the views are of is written.
 _VIEWERS = ("contract", "index")
-# Constants with the shape of another tensor.
-_FILLS = {"aten.full_like.default", "aten.zeros_like.default", "aten.ones_like.default"}
-# What makes tensors of numbers that differ.
-_COUNTS = {
-    "aten.arange.default",
-    "aten.arange.start",
-    "aten.arange.start_step",
-    "prims.iota.default",
-}
-
-
-def curable(error: OpgenError) -> bool:
-    """Whether several passes may make what one was refused."""
-    return all(d.code in CURABLE for d in error.diagnostics)
 
 
 class Phases:
@@ -96,6 +86,8 @@ class Phases:
 
     Attributes:
         apart: the variants that lack a value which the first one would have written.
+        loops: those whose steps are some of the passes.
+        loop: the number of the loop whose step is being planned.
     """
 
     def __init__(
@@ -110,6 +102,8 @@ class Phases:
         self.variant = variants[served[0]]
         self.others = {index: variants[index] for index in served[1:]}
         self.apart: set[int] = set()
+        self.loops: list[StepLoop] = []
+        self.loop: int | None = None
         self.taken = {p.name for p in spec.outputs} | {a.name for a in spec.attrs} | {*taken}
         self.temporaries: list[TensorParam] = []
         self.plans: list[OpPlan[Any]] = []
@@ -124,7 +118,9 @@ class Phases:
         """Return the spec of a pass that reads the inputs and the temporaries made so far."""
         inputs = (*self.spec.inputs, *self.temporaries)
         whole = self.spec.whole or self.spec
-        return replace(self.spec, inputs=inputs, outputs=tuple(outputs), whole=whole)
+        return replace(
+            self.spec, inputs=inputs, outputs=tuple(outputs), whole=whole, loop=self.loop
+        )
 
     def make(self, outputs: Sequence[TensorParam]) -> tuple[TensorParam, ...]:
         """Plan the passes that make some outputs, or values of the graph.
@@ -137,6 +133,8 @@ class Phases:
         """
         while True:
             part = self.part(outputs)
+            if plan_loop(self, part):
+                continue
             try:
                 plan = self.plan_one(part)
                 self._append(plan)
@@ -162,7 +160,7 @@ class Phases:
             return False
         traced = trace(part, self.variant)
         self.given = traced.inputs
-        unknown = next(filter(_is_unknown, traced.graph.nodes), None)
+        unknown = next(filter(is_unknown, traced.graph.nodes), None)
         if unknown is not None:  # no cut helps
             raise OpgenError(Lowerer(part, traced, 0).unsupported(unknown))
         known = len(self.temporaries)
@@ -188,8 +186,8 @@ class Phases:
                 continue
             self.no_attentions.add(site)  # not tried again, whatever comes of it
             dtypes = attention_dtypes(part, found, self.given)
-            computed = [n for n in found.masks if is_view(n) or not _is_given(n)]
-            masks = [n for n in computed if not _is_filled(n)]
+            computed = [n for n in found.masks if is_view(n) or not is_given(n)]
+            masks = [n for n in computed if not is_filled(n)]
             # The family reads causal masks of positions itself; others lie in the workspace.
             choices = ([], masks) if masks else ([],)
             if dtypes is not None and any(
@@ -207,7 +205,7 @@ class Phases:
             dtypes: of the operands, one per combination.
             masks: values that the attention reads from the workspace.
         """
-        computed = [n for n in dict.fromkeys(found.operands) if not _is_given(n)]
+        computed = [n for n in dict.fromkeys(found.operands) if not is_given(n)]
         written = [*computed, *(n for n in masks if n not in computed)]
         operands = self._temporaries(written)
         if operands is None:
@@ -217,7 +215,7 @@ class Phases:
         for values in ([], reshaped(found.result), [found.result]):
             if self._plan_attention(part, values, operands) is None:
                 continue
-            if not all(map(self._write, written, operands)):
+            if not all(map(self.write, written, operands)):
                 return False
             plan = self._plan_attention(part, values) if values else None
             if plan is not None:
@@ -252,17 +250,17 @@ class Phases:
         No other anchor is above the first one in the order of a graph.
         """
         for anchor in anchors(traced.graph.nodes)[:1]:
-            for values in (reshaped(anchor), _values(anchor)):
+            for values in (reshaped(anchor), tensors_of(anchor)):
                 plan = self._plan(values) if values else None
                 if plan is not None:
                     self._add(plan)
                     return True
-            operands = [n for n in anchor.all_input_nodes if not _is_input(n)]
+            operands = [n for n in anchor.all_input_nodes if not is_input(n)]
             if ANCHORS[target_name(anchor)] in _VIEWERS:
-                operands = [n if _is_given(n) else root(n) for n in operands]
+                operands = [n if is_given(n) else root(n) for n in operands]
             # The workspace would hold one number in place of a tensor filled with it.
-            operands = [n for n in operands if not _is_filled(n)]
-            return any(map(self._write, sorted(operands, key=_is_given)))
+            operands = [n for n in operands if not is_filled(n)]
+            return any(map(self.write, sorted(operands, key=is_given)))
         return False
 
     def _reduce(self, traced: TracedGraph) -> bool:
@@ -272,21 +270,21 @@ class Phases:
         for node in traced.graph.nodes:
             if not reduction_kind(node):
                 continue
-            above = _ancestors(node)
+            above = ancestors(node)
             if above & refused:
                 refused.add(node)
                 continue
-            if self._plan([*chosen, *_values(node)]) is None:
+            if self._plan([*chosen, *tensors_of(node)]) is None:
                 if not chosen:
                     return False
                 refused.add(node)
                 continue
-            chosen += _values(node)
-        rest = _rest(traced, chosen)
+            chosen += tensors_of(node)
+        rest = rest_behind(traced, chosen)
         needed = [node for node in chosen if node in rest]
         if not needed:
             return False
-        sunk = _sunk(traced, needed, rest)
+        sunk = sunk_values(traced, needed, rest)
         for values in (sunk, needed) if len(sunk) <= len(needed) else (needed,):
             plan = self._plan(values)
             if plan is not None:
@@ -302,24 +300,24 @@ class Phases:
         """
         for node in traced.graph.nodes:
             moves = target_name(node) in (VIEW_OPS | RESHAPES) - AXES_OF_ONE
-            if node.op != "call_function" or not moves or _is_filled(node):
+            if node.op != "call_function" or not moves or is_filled(node):
                 continue
-            if not _is_given(node.args[0]):
-                return self._write(node.args[0])
+            if not is_given(node.args[0]):
+                return self.write(node.args[0])
             if target_name(node) in RESHAPES and is_expanded(node.args[0]):
-                return self._write(node)
+                return self.write(node)
             if target_name(node) != PLACE and _is_placed_repeat(node.args[0]):
-                return self._write(node.args[0])
-            if target_name(node) in RESHAPES and _is_moved(node.args[0]) and _joins(node):
-                return self._write(node.args[0])
+                return self.write(node.args[0])
+            if target_name(node) in RESHAPES and is_moved(node.args[0]) and joins_axes(node):
+                return self.write(node.args[0])
         return False
 
     def _before_reduction(self, traced: TracedGraph) -> bool:
         """Plan what the first reduction reads: a pass without it may make that."""
         first = next(filter(reduction_kind, traced.graph.nodes), None)
-        return first is not None and self._write(first.args[0])
+        return first is not None and self.write(first.args[0])
 
-    def _write(self, value: Any, given: TensorParam | None = None) -> bool:
+    def write(self, value: Any, given: TensorParam | None = None) -> bool:
         """Plan the passes that write a value; False: there are none.
 
         Args:
@@ -348,8 +346,8 @@ class Phases:
         best: Node | None = None
         most = 2
         for node in traced.graph.nodes:
-            read = [n for n in _ancestors(node) if n.op == "placeholder" and _is_tensor(n)]
-            if most < len(read) < MAX_OPERANDS and torch.Tag.pointwise in _tags(node):
+            read = [n for n in ancestors(node) if n.op == "placeholder" and is_tensor(n)]
+            if most < len(read) < MAX_OPERANDS and torch.Tag.pointwise in tags(node):
                 best, most = node, len(read)
         plan = self._plan([best]) if best is not None else None
         if plan is None or best in traced.outputs.values():
@@ -390,6 +388,8 @@ class Phases:
         read = _operands(plan)
         for index, earlier in enumerate(self.plans):
             if any(p.inplace for p in earlier.spec.outputs) or not read <= _operands(earlier):
+                continue
+            if earlier.spec.loop != plan.spec.loop:
                 continue
             outputs = (*earlier.spec.outputs, *plan.spec.outputs)
             try:
@@ -512,7 +512,7 @@ def _with_wide_temporaries(plan_one: PlanOne) -> PlanOne:
 
 def _elements(node: Node) -> int | None:
     """Return how many elements a value has in the sample; None where the trace does not know."""
-    if not _is_tensor(node):
+    if not is_tensor(node):
         return None
     hints = [size_hint(size) for size in sizes_of(node)]
     return None if None in hints else math.prod(hints)
@@ -540,122 +540,3 @@ def _fills_space(plan: OpPlan[Any], name: str) -> bool:
         if any(p.site is None and p.shape is None for p in others):
             return False
     return True
-
-
-# ---- what a graph holds --------------------------------------------------------------------------
-
-
-def _tags(node: Node) -> Sequence[Any]:
-    return getattr(node.target, "tags", ()) if node.op == "call_function" else ()
-
-
-def _is_tensor(node: Any) -> bool:
-    return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
-
-
-def _is_unknown(node: Node) -> bool:
-    """Whether a call has no lowering in any family."""
-    if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
-        return False
-    name = target_name(node)
-    known = {*HANDLERS, *VIEW_OPS, *RESHAPES, *IDENTITY, *ANCHORS}
-    return name not in known and "sym_" not in name
-
-
-def _ancestors(node: Node) -> set[Node]:
-    return reached(node.all_input_nodes, lambda above: above.all_input_nodes)
-
-
-def _values(node: Node) -> list[Node]:
-    """Return the tensors that a reduction gives."""
-    if isinstance(node.meta.get("val"), (list, tuple)):
-        return [user for user in node.users if target_name(user) == "operator.getitem"]
-    return [node]
-
-
-def _is_given(node: Any) -> bool:
-    """Whether a value is a placeholder, or views of one."""
-    while isinstance(node, Node) and node.op == "call_function":
-        if target_name(node) not in VIEW_OPS | RESHAPES | IDENTITY | {"operator.getitem"}:
-            return False
-        node = node.args[0]
-    return not isinstance(node, Node) or node.op in ("placeholder", "get_attr")
-
-
-def _is_moved(node: Any) -> bool:
-    """Whether a value is views of a placeholder of which one is more than a reshape."""
-    while isinstance(node, Node) and node.op == "call_function":
-        if target_name(node) in VIEW_OPS - AXES_OF_ONE:
-            return True
-        node = node.args[0]
-    return False
-
-
-def _joins(reshape: Node) -> bool:
-    """Whether a reshape does more than to add and drop axes of size 1."""
-    return changed_axes(sizes_of(reshape.args[0]), sizes_of(reshape)) is None
-
-
-def _is_input(node: Node) -> bool:
-    """Whether an argument is no computed tensor: an input, a temporary or a number."""
-    return node.op != "call_function" or not _is_tensor(node)
-
-
-def _is_filled(node: Node) -> bool:
-    """Whether a value is one number throughout, whatever gives its sizes."""
-    if isinstance(node.meta.get("val"), (list, tuple)):  # of a split: pieces of what it splits
-        return is_view(node) and _is_filled(node.args[0])  # type: ignore[arg-type]
-    if not _is_tensor(node) or target_name(node) in _FILLS:
-        return True
-    if target_name(node) in _COUNTS:
-        return False
-    return node.op == "call_function" and all(map(_is_filled, node.all_input_nodes))
-
-
-def _is_reduced(node: Node) -> bool:
-    """Whether a value depends on a reduction."""
-    return any(map(reduction_kind, (node, *_ancestors(node))))
-
-
-def _rest(traced: TracedGraph, chosen: list[Node]) -> set[Node]:
-    """Return what the outputs still take when the chosen values are given, those included."""
-    cut = set(chosen)
-    outputs = [n for n in traced.outputs.values() if isinstance(n, Node)]
-    return reached(outputs, lambda n: [] if n in cut else n.all_input_nodes)
-
-
-def _sunk(traced: TracedGraph, needed: list[Node], rest: set[Node]) -> list[Node]:
-    """Return the values that pointwise work makes of needed ones alone, as far down as it goes.
-
-    Other arguments may be made of inputs alone. A number loses its axes of one on the way: how many
-    there are depends on the rank of what was reduced.
-
-    Args:
-        rest: what is computed after the pass.
-    """
-    outputs = {n for n in traced.outputs.values() if isinstance(n, Node)}
-    inside = dict.fromkeys(needed)
-    for node in traced.graph.nodes:
-        if node in inside or node in outputs or node not in rest or not _is_tensor(node):
-            continue
-        alike = _is_number(node) or any(same_shape(node, n) for n in needed)
-        if alike and _is_made_of(node, inside):
-            inside[node] = None
-    frontier = [
-        n for n in inside if n in outputs or any(u in rest and u not in inside for u in n.users)
-    ]
-    return frontier if all(temporary_dtype(n) is not None for n in frontier) else needed
-
-
-def _is_number(node: Node) -> bool:
-    return not node.meta["val"].dim()
-
-
-def _is_made_of(node: Node, values: Container[Node]) -> bool:
-    """Whether pointwise work makes a tensor of some of the values, and of inputs alone."""
-    target = target_name(node)
-    pointwise = torch.Tag.pointwise in _tags(node) or target in IDENTITY | _FILLS
-    pointwise |= _is_number(node) and target in AXES_OF_ONE
-    tensors = [n for n in node.all_input_nodes if _is_tensor(n)]
-    others = [n for n in tensors if n not in values]
-    return pointwise and len(others) < len(tensors) and not any(map(_is_reduced, others))

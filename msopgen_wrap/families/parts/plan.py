@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.parts.curable import curable
 from msopgen_wrap.families.parts.one_pass import with_one_pass
-from msopgen_wrap.families.parts.phases import Phases, PlanOne, curable
+from msopgen_wrap.families.parts.phases import Phases, PlanOne
 from msopgen_wrap.families.parts.slabs import joined_slabs
+from msopgen_wrap.families.parts.step_loops import StepLoop
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules
 from msopgen_wrap.schedule.calls import reduced_dims, reduction_kind
@@ -112,6 +114,7 @@ class PartsPlan(OpPlan[Body]):
             that write the temporaries it reads. A call runs those that serve its variant.
         temporaries: what parts write to the workspace and later ones read.
         slabs: those of outputs that parts write by themselves.
+        loops: over neighbouring parts, which run once for each step.
         waits: per plan, whether it reads what other cores have written since all cores last waited
             for one another.
     """
@@ -119,6 +122,7 @@ class PartsPlan(OpPlan[Body]):
     made: list[OpPlan[Any]] = field(default_factory=list)
     temporaries: list[TensorParam] = field(default_factory=list)
     slabs: list[TensorParam] = field(default_factory=list)
+    loops: list[StepLoop] = field(default_factory=list)
     waits: list[bool] = field(default_factory=list)
 
     @property
@@ -157,7 +161,7 @@ def plan_in_slabs(
     if passes is None:
         return None
     everything = tuple(range(len(variants)))
-    return _parts_plan(family, spec, variants, plan_one, [(everything, passes.plans)])
+    return _parts_plan(family, spec, variants, plan_one, [(everything, passes)])
 
 
 def _parts_plan(
@@ -165,11 +169,12 @@ def _parts_plan(
     spec: OpSpec,
     variants: list[Variant],
     plan_one: PlanOne,
-    found: list[tuple[Group, list[OpPlan[Any]]]],
+    found: list[tuple[Group, _Passes]],
 ) -> PartsPlan:
     """Return the plan of an op from the passes of its groups of variants."""
     groups = [group for group, _ in found]
-    made = [with_one_pass(plans, plan_one) for _, plans in found]
+    made = [with_one_pass(passes.plans, plan_one) for _, passes in found]
+    loops = _numbered_loops([passes.loops for _, passes in found], made)
     for plans, name in zip(made, group_names(spec, variants, groups), strict=True):
         for plan in plans:
             _name(plan, name)
@@ -187,6 +192,7 @@ def _parts_plan(
         made=plans,
         temporaries=temporaries,
         slabs=_slabs(single),
+        loops=loops,
         waits=[wait for passes in made for wait in _waits(passes)],
     )
 
@@ -197,20 +203,29 @@ class _Passes:
 
     Attributes:
         apart: variants that lack a value which fewer passes would have written.
+        loops: over some of the passes.
     """
 
     plans: list[OpPlan[Any]]
     apart: frozenset[int] = frozenset()
+    loops: tuple[StepLoop, ...] = ()
+
+    @classmethod
+    def of(cls, phases: Phases) -> _Passes:
+        """Return the passes that were planned, without those that nothing reads."""
+        plans = _used(phases.plans, phases.loops)
+        return cls(plans, frozenset(phases.apart), tuple(phases.loops))
 
     @property
     def names(self) -> set[str]:
         """Those of the temporaries."""
-        return {p.name for plan in self.plans for p in plan.spec.temporaries}
+        found = {p.name for plan in self.plans for p in plan.spec.temporaries}
+        return found.union(*({p.name for p in loop.temporaries} for loop in self.loops))
 
 
 def _passes_of_groups(
     spec: OpSpec, variants: list[Variant], plan_one: PlanOne
-) -> list[tuple[Group, list[OpPlan[Any]]]]:
+) -> list[tuple[Group, _Passes]]:
     """Plan all variants at once, or groups of them; temporaries have names of their own in each.
 
     A group is split where the passes of its pieces are fewer: a value that some of its variants
@@ -246,7 +261,7 @@ def _passes_of_groups(
                 raise
     if not found:
         found = planned_groups(spec, [trace(spec, variant) for variant in variants], plan)
-    kept: list[tuple[Group, list[OpPlan[Any]]]] = []
+    kept: list[tuple[Group, _Passes]] = []
     while found:
         group, passes = found.pop(0)
         taken -= passes.names
@@ -254,7 +269,7 @@ def _passes_of_groups(
         if pieces:
             found[:0] = pieces
         else:
-            kept.append((group, passes.plans))
+            kept.append((group, passes))
             taken |= passes.names
     return sorted(kept, key=lambda made: made[0])
 
@@ -294,7 +309,7 @@ def _passes(
         phases = Phases(spec, variants, plan_one, taken)
         try:
             phases.make(spec.outputs)
-            return _Passes(_used(phases.plans), frozenset(phases.apart))
+            return _Passes.of(phases)
         except OpgenError as error:
             if len(inplace) == len(spec.outputs) or not curable(error):
                 raise
@@ -304,7 +319,7 @@ def _passes(
             phases.make([output])
     if inplace:
         phases.make(inplace)
-    return _Passes(_used(phases.plans), frozenset(phases.apart))
+    return _Passes.of(phases)
 
 
 def _slabs_instead(
@@ -352,7 +367,7 @@ def _passes_in_slabs(
                 phases.make([output])
     except OpgenError:  # other passes may make them
         return None
-    return _Passes(_used(phases.plans), frozenset(phases.apart))
+    return _Passes.of(phases)
 
 
 def _slabs(plans: Sequence[OpPlan[Any]]) -> list[TensorParam]:
@@ -414,9 +429,9 @@ def _join(
     return False
 
 
-def _used(plans: Sequence[OpPlan[Any]]) -> list[OpPlan[Any]]:
+def _used(plans: Sequence[OpPlan[Any]], loops: Sequence[StepLoop]) -> list[OpPlan[Any]]:
     """Return the plans without those whose temporaries no later one reads after all."""
-    read: set[str] = set()
+    read: set[str] = set().union(*(loop.read for loop in loops))
     kept: list[OpPlan[Any]] = []
     for plan in reversed(plans):
         if any(p.site is None or p.name in read for p in plan.spec.outputs):
@@ -425,16 +440,36 @@ def _used(plans: Sequence[OpPlan[Any]]) -> list[OpPlan[Any]]:
     return kept
 
 
+def _numbered_loops(
+    loops: Sequence[Sequence[StepLoop]], made: Sequence[Sequence[OpPlan[Any]]]
+) -> list[StepLoop]:
+    """Return the loops of all groups, each with a number of its own, also in its passes."""
+    found: list[StepLoop] = []
+    for own, plans in zip(loops, made, strict=True):
+        numbers = {loop.number: len(found) + place for place, loop in enumerate(own)}
+        for plan in plans:
+            if plan.spec.loop is not None:
+                plan.spec = replace(plan.spec, loop=numbers[plan.spec.loop])
+        found += [replace(loop, number=numbers[loop.number]) for loop in own]
+    return found
+
+
 def _waits(plans: Sequence[OpPlan[Any]]) -> list[bool]:
     """Return which passes wait for all cores.
 
-    They read what others have written, or overwrite what others may still read.
+    They read what others have written, or overwrite what others may still read. All cores wait at
+    the end of each step of a loop, and before the first.
     """
     waits: list[bool] = []
     written: set[str] = set()
+    loop: int | None = None
     for plan in plans:
-        overwrites = bool(waits) and any(p.inplace for p in plan.spec.outputs)
-        waits.append(overwrites or not written.isdisjoint(plan.temporaries_read()))
+        if plan.spec.loop != loop:
+            loop, written = plan.spec.loop, set()
+            waits.append(bool(waits) and loop is not None)
+        else:
+            overwrites = bool(waits) and any(p.inplace for p in plan.spec.outputs)
+            waits.append(overwrites or not written.isdisjoint(plan.temporaries_read()))
         if plan.instead:
             continue  # waits as the first of the parts in whose place it runs
         if waits[-1]:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from msopgen_wrap.families.parts.loop_text import (
+    kernel_loop,
+    loop_attrs,
+    loop_fields,
+    parts_of,
+    tiling_loop,
+)
 from msopgen_wrap.families.parts.plan import PartsPlan
 from msopgen_wrap.render.call_reading import attr_loads, bytes_expr, variant_lines
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
@@ -39,9 +47,9 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
             classes=[kernel.classes for kernel in kernels],
             entry=kernel_args(spec),
             workspace=bool(plan.temporaries) or any(kernel.workspace for kernel in kernels),
-            waits=any(plan.waits),
+            waits=any(plan.waits) or bool(plan.loops),
             mixed=any(kernel.cube for kernel in kernels),
-            temporaries=plan.temporaries,
+            temporaries=[{"name": p.name, "doc": p.doc} for p, _, _ in _placed(plan)],
             slabs=plan.slabs,
             joined=_joined_text(plan.slabs),
             variants=[_calls(plan, kernels, index) for index in range(len(plan.variants))],
@@ -75,6 +83,7 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
                 "modes": [_mode(branch, kernel) for branch in modes],
                 "workspace": kernel.workspace,
                 "waits": waits,
+                "loop": part.spec.loop,
                 "overwrites": any(p.inplace for p in part.spec.outputs)
                 and not part.temporaries_read(),
             }
@@ -84,7 +93,31 @@ def _calls(plan: PartsPlan, kernels: list[KernelPart], variant: int) -> dict[str
         rows[at]["instead"] = rows[at + 1 : at + 1 + count]
         rows[at]["waits"] |= any(row["waits"] for row in rows[at]["instead"][:1])
         del rows[at + 1 : at + 1 + count]
-    return {"key": 10 * variant, "note": plan.variants[variant].label(), "parts": rows}
+    return {
+        "key": 10 * variant,
+        "note": plan.variants[variant].label(),
+        "blocks": _blocks(plan, rows),
+    }
+
+
+def _blocks(plan: PartsPlan, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the entry runs in groups: the parts of a step of a loop, and those between."""
+    blocks: list[dict[str, Any]] = []
+    loop: int | None = None
+    for row in rows:
+        number = row["loop"]
+        if not blocks or number != loop:
+            blocks.append({"parts": [], "behind": bool(blocks) and loop is not None, "steps": ""})
+            loop = number
+        blocks[-1]["parts"].append(row)
+    for block in blocks:
+        number = block["parts"][0]["loop"]
+        if number is not None:
+            modes = [mode for row in block["parts"] for mode in row["modes"]]
+            modes += [mode["beside"] for mode in modes if "beside" in mode]
+            used = {name for mode in modes for name in mode["args"]}
+            block |= kernel_loop(plan.spec, plan.loops[number], used)
+    return blocks
 
 
 def _mode(branch: dict[str, Any], kernel: KernelPart) -> dict[str, Any]:
@@ -110,6 +143,10 @@ def render_tiling(
         style: ``8.1`` or ``9.x`` project layout.
     """
     spec = plan.spec
+    loops = [
+        tiling_loop(plan, loop, _condition(plan, parts_of(plan, loop)[0].served))
+        for loop in plan.loops
+    ]
     parts: list[dict[str, Any]] = [
         {
             "name": part.part,
@@ -126,6 +163,8 @@ def render_tiling(
             "cube": kernel.cube,
             "temporaries": bool(part.spec.temporaries),
             "condition": _condition(plan, part.served),
+            "opens": _at_end(plan, loops, part, 0),
+            "closes": _at_end(plan, loops, part, -1),
         }
         for part, kernel, tiling in zip(plan.parts, kernels, tilings, strict=True)
     ]
@@ -141,19 +180,21 @@ def render_tiling(
         "temporaries": [
             {
                 "name": p.name,
+                "view": view,
                 "bytes": bytes_expr(spec, p),
                 "doc": p.doc,
-                "condition": _condition(plan, part.served),
+                "condition": _condition(plan, served),
             }
-            for part in plan.parts
-            for p in part.spec.outputs
-            if p.site is not None and not part.instead
+            for p, view, served in _placed(plan)
         ],
+        "shaped": [{"name": p.name, "doc": p.doc} for p in _shaped(plan)],
+        "loops": loops,
+        "loop_fields": [field for loop in plan.loops for field in loop_fields(spec, loop)],
         "mixed": any(kernel.cube for kernel in kernels),
         "structs": any(f.get("struct") for tiling in tilings for f in tiling.fields),
         "waits": _waits(plan),
         "grouped": grouped,
-        "attrs": attr_loads(spec, variant_attrs) if grouped else [],
+        "attrs": attr_loads(spec, {*(variant_attrs if grouped else ()), *loop_attrs(plan.loops)}),
         "variant_lines": variant_lines(spec, plan) if grouped else [],
     }
     text = environment("parts").get_template("tiling.cpp.jinja").render(values)
@@ -165,6 +206,42 @@ def render_tiling(
         tiling_func_name="TilingFunc",
         header_text=tidy(header),
     )
+
+
+def _placed(plan: PartsPlan) -> list[tuple[TensorParam, str, Sequence[int]]]:
+    """Return what the workspace has room for, the value of its shape, and the variants that use it.
+
+    Of results of a step there is room for those of all steps.
+    """
+    stacks = {r.param.name: r.stack for loop in plan.loops for r in loop.results}
+    found: list[tuple[TensorParam, str, Sequence[int]]] = []
+    for part in plan.parts:
+        for param in part.spec.outputs:
+            if param.site is not None and not part.instead:
+                placed = stacks.get(param.name, param)
+                found.append((placed, placed.name, part.served))
+    for loop in plan.loops:
+        served = parts_of(plan, loop)[0].served
+        for state in loop.states:
+            if state.value is not None:
+                start = replace(state.before, name=state.start, doc=f"{state.before.name} at first")
+                found.append((start, state.before.name, served))
+    return found
+
+
+def _shaped(plan: PartsPlan) -> list[TensorParam]:
+    """Return the temporaries whose shapes parts hand on."""
+    return [*plan.temporaries, *(p for loop in plan.loops for p in loop.temporaries)]
+
+
+def _at_end(
+    plan: PartsPlan, texts: Sequence[dict[str, Any]], part: OpPlan[Any], end: int
+) -> list[dict[str, Any]]:
+    """Return the loop, if any, of whose step a part is the first (0) or the last (-1)."""
+    number = part.spec.loop
+    if number is None or parts_of(plan, plan.loops[number])[end] is not part:
+        return []
+    return [texts[number]]
 
 
 def _taken(plan: PartsPlan, part: OpPlan[Any]) -> int | None:

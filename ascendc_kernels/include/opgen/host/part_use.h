@@ -5,6 +5,7 @@
 #define OPGEN_HOST_PART_USE_H
 
 #include <cstdint>
+#include <vector>
 
 #include "sizes.h"
 #include "view.h"
@@ -23,6 +24,19 @@ struct PartUse {
 inline int64_t TemporaryBytes(const View& view, int64_t bytesOfElement) {
     constexpr int64_t kLineBytes = 512;
     return AlignUp(Numel(view) * bytesOfElement, kLineBytes);
+}
+
+// The slice of a tensor that a step of a loop reads, which runs along the first axis.
+inline View OfStep(const View& all) {
+    const size_t outer = all.dim.empty() ? 0 : 1;
+    return View::Dense(std::vector<int64_t>(all.dim.begin() + outer, all.dim.end()));
+}
+
+// The results of all steps of a loop along a first axis.
+inline View OfSteps(int64_t steps, const View& one) {
+    std::vector<int64_t> sizes(1, steps);
+    sizes.insert(sizes.end(), one.dim.begin(), one.dim.end());
+    return View::Dense(sizes);
 }
 
 }  // namespace opgen

@@ -1,0 +1,365 @@
+"""Loops whose steps are passes: one set of passes, run once for each step.
+
+The step of such a loop is a part of the graph (``graph.step_loops``). What it reads from around it
+lies in global memory before the loop runs. Its passes are planned as those of any formula, for one
+step: states, slices and results are temporaries of one step, and the kernel runs the passes for
+every step with the addresses of that step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
+from msopgen_wrap.families.parts.curable import curable
+from msopgen_wrap.families.parts.graph_values import is_filled, is_given
+from msopgen_wrap.families.parts.operand_dtypes import stored_dtypes
+from msopgen_wrap.families.parts.temporaries import free_name
+from msopgen_wrap.graph.scalars import ScalarExpr
+from msopgen_wrap.graph.sizes import size_of
+from msopgen_wrap.graph.step_loops import STACK, STEP, step_calls, step_of
+from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.schedule.calls import IDENTITY, target_name
+from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.torch_import import torch
+
+if TYPE_CHECKING:
+    from msopgen_wrap.families.parts.phases import Phases
+
+Node = torch.fx.Node
+
+_FULL = {"aten.full.default": 1, "aten.full_like.default": 1}
+_ZEROS = {"aten.zeros_like.default", "aten.zeros.default"}
+_ONES = {"aten.ones_like.default", "aten.ones.default"}
+
+
+@dataclass(frozen=True)
+class LoopState:
+    """A state of a loop.
+
+    Attributes:
+        before: the temporary that the passes of a step read: the state before the step.
+        result: the temporary of the state after it.
+        start: what holds the state before the first step.
+        value: the number that all its elements are then; None where a pass writes it.
+        shape: its sizes, where it is one number.
+    """
+
+    before: TensorParam
+    result: str
+    start: str
+    value: float | None = None
+    shape: tuple[ScalarExpr, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoopSlice:
+    """A tensor of which each step reads a slice.
+
+    Attributes:
+        param: the temporary that the passes of a step read.
+        source: the input or temporary whose first axis the loop runs along.
+    """
+
+    param: TensorParam
+    source: str
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """A result of a loop.
+
+    Attributes:
+        param: the temporary that the passes of a step write.
+        stack: the temporary with the results of all steps along a first axis.
+    """
+
+    param: TensorParam
+    stack: TensorParam
+
+
+@dataclass(frozen=True)
+class StepLoop:
+    """A loop over passes.
+
+    Attributes:
+        number: of the loop in its kernel; ``OpSpec.loop`` of its passes.
+        states, slices, results: what the addresses of a step are computed for.
+        backwards: whether it runs from the last place to the first.
+        served: the variants that have it.
+    """
+
+    number: int
+    states: tuple[LoopState, ...]
+    slices: tuple[LoopSlice, ...]
+    results: tuple[LoopResult, ...]
+    backwards: bool
+    served: tuple[int, ...] | None = None
+
+    @property
+    def read(self) -> set[str]:
+        """The temporaries that the loop hands to its steps, or behind it."""
+        names = {s.start for s in self.states} | {s.source for s in self.slices}
+        return names | {r.param.name for r in self.results}
+
+    @property
+    def temporaries(self) -> list[TensorParam]:
+        """What the passes of a step read by addresses of that step, then what the loop makes."""
+        own = [*(s.before for s in self.states), *(s.param for s in self.slices)]
+        return own + [r.stack for r in self.results]
+
+
+def plan_loop(phases: Phases, part: OpSpec) -> bool:
+    """Plan the first loop that a part has, or a value that its steps read from around it.
+
+    Returns:
+        False: the part has no loop.
+
+    Raises:
+        OpgenError: no passes make a step or what it reads.
+    """
+    if not part.stepwise or part.loop is not None:
+        return False
+    traced = trace(part, phases.variant)
+    begin = next((n for n in traced.graph.nodes if target_name(n) == STEP), None)
+    if begin is None:
+        return False
+    stack = next(n for n in traced.graph.nodes if target_name(n) == STACK and step_of(n) is begin)
+    phases.given = traced.inputs
+    planner = _LoopPlanner(phases, part, begin, stack, traced)
+    if not planner.write_around():
+        planner.plan_steps()
+    return True
+
+
+class _LoopPlanner:
+    def __init__(self, phases: Phases, part: OpSpec, begin: Node, stack: Node, traced: Any) -> None:
+        self.phases, self.part, self.traced = phases, part, traced
+        self.begin, self.stack = begin, stack
+        self.starts: list[Node] = list(begin.args[0])  # type: ignore[arg-type]
+        self.sources: list[Node] = list(begin.args[1])  # type: ignore[arg-type]
+        self.results: list[Node] = list(stack.args[0])  # type: ignore[arg-type]
+        self.given = _items(begin)
+
+    # ---- what lies in memory before the loop ----------------------------------------------------
+
+    def write_around(self) -> bool:
+        """Plan passes that write a value which the steps read; False: all are there."""
+        for number, start in enumerate(self.starts):
+            if self._name(start) or _filled_with(start) is not None:
+                continue
+            dtypes = self._state_dtypes(number)
+            name = free_name("start", self._taken())
+            doc = f"a state before the first step, {'/'.join(dict.fromkeys(dtypes))}"
+            given = TensorParam(name, dtypes, doc=doc, site=start.meta["site"])
+            self._must(self.phases.write(start, given), "what a state is before the first step")
+            return True
+        for source in self.sources:
+            if not self._name(source):
+                self._must(self.phases.write(source), "a tensor whose slices the steps read")
+                return True
+        calls = step_calls(self.begin, self.stack)
+        inside = {self.begin, *calls}
+        for call in calls:
+            for node in call.all_input_nodes:
+                if node not in inside and _is_computed(node) and self.phases.write(node):
+                    return True
+        return False
+
+    def _name(self, node: Node) -> str:
+        """Return the input or temporary that a node is, "" for none."""
+        return self.traced.inputs.get(node.name, "") if node.op == "placeholder" else ""
+
+    def _taken(self) -> set[str]:
+        phases = self.phases
+        return phases.taken | {p.name for p in phases.part(()).inputs}
+
+    # ---- the steps ------------------------------------------------------------------------------
+
+    def plan_steps(self) -> None:
+        """Plan the passes of a step, and give the results of all steps to later passes."""
+        phases = self.phases
+        count = len(self.starts)
+        befores = [self._before(number) for number in range(count)]
+        slices = [self._slice(number) for number in range(len(self.sources))]
+        results = [self._result(number) for number in range(len(self.results))]
+        known, number = list(phases.temporaries), len(phases.loops)
+        phases.temporaries += [p for p in (*befores, *slices) if p is not None]
+        phases.loop = number
+        try:
+            made = self._make([param for param, _ in results])
+        finally:
+            phases.loop = None
+            phases.temporaries = known
+        states = []
+        for place, before in enumerate(befores):
+            if before is None:
+                continue
+            if before.dtypes != made[place].dtypes:
+                raise OpgenError(self._refused("its next state has another dtype"))
+            states.append(self._state(place, before, made[place].name))
+        stacks = [
+            LoopResult(param, replace(stack, dtypes=param.dtypes))
+            for param, (_, stack) in zip(made, results, strict=True)
+        ]
+        read = [
+            LoopSlice(param, self._name(source))
+            for param, source in zip(slices, self.sources, strict=True)
+            if param is not None
+        ]
+        backwards = bool(self.begin.args[2])
+        phases.loops.append(
+            StepLoop(number, tuple(states), tuple(read), tuple(stacks), backwards, self.part.served)
+        )
+        phases.temporaries += [r.stack for r in stacks if r.stack.site is not None]
+
+    def _make(self, results: list[TensorParam]) -> list[TensorParam]:
+        """Plan the passes of a step: for all results together, or one after another."""
+        phases = self.phases
+        before = list(phases.plans), list(phases.temporaries), set(phases.taken)
+        try:
+            return list(phases.make(results))
+        except OpgenError as error:
+            if len(results) == 1 or not curable(error):
+                raise
+        phases.plans, phases.temporaries, phases.taken = before
+        made: list[TensorParam] = []
+        for result in results:
+            made += phases.make([result])
+            phases.temporaries += made[-1:]
+        return made
+
+    def _before(self, number: int) -> TensorParam | None:
+        """Return the temporary of a state before a step; None where no step reads it."""
+        node = self.given.get(number)
+        if node is None:
+            return None
+        name = self._new_name("before")
+        return TensorParam(
+            name, self._state_dtypes(number), doc="a state before a step", site=node.meta["site"]
+        )
+
+    def _state(self, number: int, before: TensorParam, result: str) -> LoopState:
+        start = self.starts[number]
+        value = _filled_with(start)
+        if value is None or self._name(start):
+            return LoopState(before, result, self._name(start))
+        lowerer = Lowerer(self.part, self.traced, 0)
+        rank = start.meta["val"].dim()
+        shape = [size_of(start, axis, lowerer.size_symbols()) for axis in range(rank)]
+        sizes = tuple(size for size in shape if size is not None)
+        if len(sizes) < rank:
+            raise OpgenError(self._refused("the sizes of a state do not follow from inputs alone"))
+        return LoopState(before, result, self._new_name("start"), value, sizes)
+
+    def _slice(self, number: int) -> TensorParam | None:
+        """Return the temporary of a slice; None where no step reads it."""
+        node = self.given.get(len(self.starts) + number)
+        if node is None:
+            return None
+        source = self._name(self.sources[number])
+        dtypes = self.phases.part(()).param(source).dtypes
+        name = self._new_name("slice")
+        return TensorParam(
+            name, dtypes, doc=f"the slice of {source} in a step", site=node.meta["site"]
+        )
+
+    def _result(self, number: int) -> tuple[TensorParam, TensorParam]:
+        """Return the temporaries of a result of a step, and of those of all steps."""
+        node = self.results[number]
+        item = _items(self.stack).get(number)
+        if "site" not in node.meta or node not in step_calls(self.begin, self.stack):
+            raise OpgenError(self._refused("a result of a step is not computed by it"))
+        dtypes = (
+            self._state_dtypes(number)
+            if number < len(self.starts)
+            else self._must(stored_dtypes(self.part, node, self.phases.given), "a result of a step")
+        )
+        kind = "/".join(dict.fromkeys(dtypes))
+        what = "a state after" if number < len(self.starts) else "a result of"
+        param = TensorParam(
+            self._new_name("next"), dtypes, doc=f"{what} a step, {kind}", site=node.meta["site"]
+        )
+        site = item.meta["site"] if item is not None else None
+        stack = replace(
+            param, name=self._new_name("steps"), doc=f"{what} each step, {kind}", site=site
+        )
+        return param, stack
+
+    def _new_name(self, base: str) -> str:
+        name = free_name(base, self._taken())
+        self.phases.taken.add(name)
+        return name
+
+    def _state_dtypes(self, number: int) -> tuple[str, ...]:
+        """Return the dtypes of a state: those of a product's operand where it is one."""
+        nodes = [self.results[number], self.given.get(number), *self._stacked(number)]
+        found = [
+            self._must(stored_dtypes(self.part, node, self.phases.given), "a state")
+            for node in nodes
+            if node is not None
+        ]
+        return next((d for d in found if set(d) != {"float32"}), found[0])
+
+    def _stacked(self, number: int) -> list[Node]:
+        item = _items(self.stack).get(number)
+        return [] if item is None else [item]
+
+    # ---- refusals -------------------------------------------------------------------------------
+
+    def _must(self, made: Any, what: str) -> Any:
+        if not made:
+            raise OpgenError(self._refused(f"no pass makes {what}"))
+        return made
+
+    def _refused(self, why: str) -> Diagnostic:
+        compute = self.part.compute
+        return Diagnostic(
+            "OPG351",
+            f"the loop cannot be a kernel: {why}",
+            compute.location if compute is not None else Location(),
+            "its steps are passes that run one after another; states, slices and results of a "
+            "step lie in global memory",
+            "compute other values in the step, or write the kernel with `kernel:`",
+        )
+
+
+def _items(call: Node) -> dict[int, Node]:
+    """Return the nodes that read the results of a call, by their place."""
+    return {
+        int(user.args[1]): user  # type: ignore[arg-type]
+        for user in call.users
+        if target_name(user) == "operator.getitem"
+    }
+
+
+def _is_computed(node: Node) -> bool:
+    """Whether a node is a tensor that takes work: no input, view of one, or number."""
+    tensor = isinstance(node.meta.get("val"), torch.Tensor)
+    return node.op == "call_function" and tensor and not is_given(node) and not is_filled(node)
+
+
+def _filled_with(node: Any) -> float | None:
+    """Return the number that all elements of a value are; None where it is no known number."""
+    while target_name(node) in IDENTITY | {"aten.expand.default"}:
+        node = node.args[0]
+    target = target_name(node)
+    if target in _ZEROS:
+        return 0
+    if target in _ONES:
+        return 1
+    if target == "aten.scalar_tensor.default":
+        number: Any = node.args[0]
+    elif target in _FULL:
+        number = node.args[_FULL[target]]
+    else:
+        return None
+    return number if isinstance(number, (int, float)) else None
+
+
+def loops_of(loops: Sequence[StepLoop], spec: OpSpec) -> StepLoop | None:
+    """Return the loop that a part is a pass of."""
+    return next((loop for loop in loops if loop.number == spec.loop), None)

@@ -1,0 +1,113 @@
+"""Loops whose steps are passes: the step as it is, between two calls of a graph.
+
+``graph.loops`` records a step for all places at once, which a family runs row by row. A step that
+multiplies or reduces a state is recorded for one place instead, so that its calls are cut into
+passes like those of any formula (``families.parts.loops``):
+
+* ``opgen::loop_step(starts, sources, reverse)``: the states before a step, then the slice of each
+  source at its place.
+* ``opgen::loop_stack(results, sources)``: the results of all steps, each along a first axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.graph.walks import reached
+from msopgen_wrap.spec.loops import Step, check_states, length_of, listed
+from msopgen_wrap.torch_import import torch
+
+Graph = torch.fx.Graph
+Node = torch.fx.Node
+
+STEP = "opgen.loop_step.default"
+STACK = "opgen.loop_stack.default"
+
+_LIBRARY = torch.library.Library("opgen", "FRAGMENT")
+_LIBRARY.define("loop_step(Tensor[] starts, Tensor[] sources, bool reverse) -> Tensor[]")
+_LIBRARY.define("loop_stack(Tensor[] results, Tensor[] given, Tensor like) -> Tensor[]")
+
+
+def _step(starts: Any, sources: Any, reverse: bool) -> Any:
+    slices = [x.new_empty(x.shape[1:]) for x in sources]
+    return [*(s.new_empty(s.shape) for s in starts), *slices]
+
+
+def _stack(results: Any, given: Any, like: Any) -> Any:
+    return [r.new_empty([like.shape[0], *r.shape]) for r in results]
+
+
+_LIBRARY.impl("loop_step", _step, "Meta")
+_LIBRARY.impl("loop_stack", _stack, "Meta")
+
+
+def traced_steps(step: Step, states: Any, inputs: Any, reverse: bool = False) -> Any:
+    """Return the results of a loop as calls of the graph, with the calls of one step between them.
+
+    Args:
+        step, states, inputs, reverse: as ``spec.loops.run_loop`` has them.
+    """
+    starts, sources = listed(states), listed(inputs)
+    length_of(sources)
+    # a start is a value of its own, which passes can write
+    given = torch.ops.opgen.loop_step([s.clone() for s in starts], sources, bool(reverse))
+    found = step(*given)
+    results = listed(found)
+    check_states(results, given[: len(starts)])
+    known = {id(g) for g in given}
+    own = {id(r): r.clone() if id(r) in known else r for r in results}
+    places = {key: place for place, key in enumerate(own)}
+    stacked = torch.ops.opgen.loop_stack(list(own.values()), list(given), sources[0])
+    every = tuple(stacked[places[id(r)]] for r in results)
+    return every if isinstance(found, (list, tuple)) else every[0]
+
+
+def step_of(stack: Node) -> Node:
+    """Return the call that begins the steps whose results a call stacks."""
+    given: Any = stack.args[1]
+    found: Any = given[0].args[0]
+    assert isinstance(found, Node)
+    return found
+
+
+def step_calls(begin: Node, stack: Node) -> list[Node]:
+    """Return the calls of a step that depend on its states or its slices, in order."""
+    above = reached([stack], lambda n: n.all_input_nodes if n is not begin else [])
+    inside = reached([begin], lambda n: [u for u in n.users if u in above and u is not stack])
+    order = {node: place for place, node in enumerate(begin.graph.nodes)}
+    return sorted(inside - {begin}, key=order.__getitem__)
+
+
+class StepRunner(torch.fx.Interpreter):
+    """Runs a graph with loops of steps: the calls of a step once for each place."""
+
+    def __init__(self, module: torch.fx.GraphModule) -> None:
+        super().__init__(module, garbage_collect_values=False)
+
+    def run_node(self, n: Node) -> Any:
+        """Run a call; the end of a loop runs all steps but the first."""
+        if n.op != "call_function" or str(n.target) not in (STEP, STACK):
+            return super().run_node(n)
+        args, _ = self.fetch_args_kwargs_from_env(n)
+        if str(n.target) == STEP:
+            starts, sources, reverse = args
+            return [*starts, *_slices(sources, -1 if reverse else 0)]
+        begin = step_of(n)
+        steps = args[2].shape[0]
+        if steps == 0:
+            return [r.new_empty((0, *r.shape)) for r in args[0]]
+        (starts, sources, reverse), _ = self.fetch_args_kwargs_from_env(begin)
+        rows = [args[0]]
+        calls = step_calls(begin, n)
+        for place in range(steps - 2, -1, -1) if reverse else range(1, steps):
+            self.env[begin] = [*rows[-1][: len(starts)], *_slices(sources, place)]
+            for call in calls:
+                self.env[call] = super().run_node(call)
+            rows.append(list(self.map_nodes_to_values(n.args[0], n)))
+        rows = rows[::-1] if reverse else rows
+        return [torch.stack(column) for column in zip(*rows, strict=True)]
+
+
+def _slices(sources: Any, place: int) -> list[Any]:
+    """Return the slices of a step; without steps they hold nothing, in the right shapes."""
+    return [x[place] if x.shape[0] else x.sum(0, dtype=x.dtype) for x in sources]
