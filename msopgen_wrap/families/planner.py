@@ -21,6 +21,7 @@ from msopgen_wrap.families.row import Row
 from msopgen_wrap.families.scan import Scan
 from msopgen_wrap.families.schedule_checks import check_schedule
 from msopgen_wrap.families.window import Window
+from msopgen_wrap.graph.step_loops import first_step
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant, shape_rules, variants
 from msopgen_wrap.schedule.calls import reduction_kind
@@ -57,7 +58,7 @@ def plan_op(spec: OpSpec) -> OpPlan[Any]:
     try:
         with quiet_torch():
             plan = _plan_with_loops(spec)
-            _take_demands(plan, spec)
+            _take_demands(plan, plan.spec)
         check_schedule(plan)
         return plan
     except OpgenError as error:
@@ -130,6 +131,10 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
             first[index] = trace(spec, every[index])
         return next(iter(first.values()))
 
+    if spec.stepwise and first_step(traced().graph) is not None:
+        if spec.whole is not None:
+            raise OpgenError(_has_loop(spec))
+        return Parts(_plan).plan(spec, every, first)
     family = next(f for f in FAMILIES if f.claims(spec, traced))
     try:
         if isinstance(family, PartFamily):
@@ -146,6 +151,16 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
     if spec.whole is not None:
         return plan
     return Parts(_plan).plan_in_slabs(spec, every, plan) or plan
+
+
+def _has_loop(spec: OpSpec) -> Diagnostic:
+    return Diagnostic(
+        "OPG351",
+        f"{spec.op} has a loop whose steps take several passes",
+        spec.compute.location if spec.compute else Location(spec.path),
+        "a pass runs no such loop: its results lie in the workspace before other passes read them",
+        "write the kernel with `kernel:`",
+    )
 
 
 def _trace_variants(spec: OpSpec, every: list[Variant], first: dict[int, TracedGraph]) -> None:

@@ -66,7 +66,7 @@ def traced_loop(loop: int, step: Step, states: Any, inputs: Any, reverse: bool =
 
 
 class LoopRunner(StepRunner):
-    """Runs a graph that may have loops: as often as the longest has steps.
+    """Runs a graph that may have loops: as often as they have steps, one loop after another.
 
     The first run takes the starts for the states before all steps. Each run after it takes what the
     run before it gave one step earlier, so that one step more is right.
@@ -76,9 +76,9 @@ class LoopRunner(StepRunner):
         """Return the results of the graph."""
         self.befores: dict[Node, list[Any]] = {}
         self.backwards: dict[Node, bool] = {}
-        self.steps = 0
+        self.steps: dict[Node, int] = {}
         result = super().run(*args, **kwargs)
-        for _ in range(self.steps - 1):
+        for _ in range(sum(self.steps.values()) - 1):
             result = super().run(*args, **kwargs)
         return result
 
@@ -89,7 +89,7 @@ class LoopRunner(StepRunner):
         args, _ = self.fetch_args_kwargs_from_env(n)
         if str(n.target) == BEFORE:
             starts, like, self.backwards[n], _ = args
-            self.steps = max(self.steps, like.shape[0])
+            self.steps[n] = like.shape[0]
             spread = [s.expand(like.shape[0], *s.shape) for s in starts]
             return self.befores.setdefault(n, spread)
         before = loop_before(n)

@@ -62,6 +62,11 @@ def traced_steps(step: Step, states: Any, inputs: Any, reverse: bool = False) ->
     return every if isinstance(found, (list, tuple)) else every[0]
 
 
+def first_step(graph: Graph) -> Node | None:
+    """Return the call that begins the steps of the first loop; None where there is no loop."""
+    return next((n for n in graph.nodes if str(n.target) == STEP), None)
+
+
 def step_of(stack: Node) -> Node:
     """Return the call that begins the steps whose results a call stacks."""
     given: Any = stack.args[1]

@@ -8,7 +8,6 @@ every step with the addresses of that step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,9 @@ from msopgen_wrap.families.parts.operand_dtypes import stored_dtypes
 from msopgen_wrap.families.parts.temporaries import free_name
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import size_of
-from msopgen_wrap.graph.step_loops import STACK, STEP, step_calls, step_of
+from msopgen_wrap.graph.step_loops import STACK, first_step, step_calls, step_of
 from msopgen_wrap.graph.tracing import trace
-from msopgen_wrap.schedule.calls import IDENTITY, target_name
+from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.torch_import import torch
@@ -31,9 +30,8 @@ if TYPE_CHECKING:
 
 Node = torch.fx.Node
 
-_FULL = {"aten.full.default": 1, "aten.full_like.default": 1}
-_ZEROS = {"aten.zeros_like.default", "aten.zeros.default"}
-_ONES = {"aten.ones_like.default", "aten.ones.default"}
+# Calls that fill a tensor, and which argument is the number.
+_NUMBERS = {"aten.full.default": 1, "aten.full_like.default": 1, "aten.scalar_tensor.default": 0}
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def plan_loop(phases: Phases, part: OpSpec) -> bool:
     if not part.stepwise or part.loop is not None:
         return False
     traced = trace(part, phases.variant)
-    begin = next((n for n in traced.graph.nodes if target_name(n) == STEP), None)
+    begin = first_step(traced.graph)
     if begin is None:
         return False
     stack = next(n for n in traced.graph.nodes if target_name(n) == STACK and step_of(n) is begin)
@@ -151,6 +149,8 @@ class _LoopPlanner:
         for number, start in enumerate(self.starts):
             if self._name(start) or _filled_with(start) is not None:
                 continue
+            if is_filled(start):
+                raise OpgenError(self._refused("an attr says what a state is at first"))
             dtypes = self._state_dtypes(number)
             name = free_name("start", self._taken())
             doc = f"a state before the first step, {'/'.join(dict.fromkeys(dtypes))}"
@@ -193,6 +193,7 @@ class _LoopPlanner:
             made = self._make([param for param, _ in results])
         finally:
             phases.loop = None
+            phases.taken |= {p.name for p in phases.temporaries}
             phases.temporaries = known
         states = []
         for place, before in enumerate(befores):
@@ -344,22 +345,26 @@ def _is_computed(node: Node) -> bool:
 
 def _filled_with(node: Any) -> float | None:
     """Return the number that all elements of a value are; None where it is no known number."""
-    while target_name(node) in IDENTITY | {"aten.expand.default"}:
-        node = node.args[0]
+    found = _one_element(node)
+    return None if found is None else found.item()
+
+
+def _one_element(node: Any) -> Any:
+    """Return any element of a value that is one number throughout, None for others."""
+    if not isinstance(node, Node):
+        return torch.tensor(node) if isinstance(node, (bool, int, float)) else None
     target = target_name(node)
-    if target in _ZEROS:
-        return 0
-    if target in _ONES:
-        return 1
-    if target == "aten.scalar_tensor.default":
-        number: Any = node.args[0]
-    elif target in _FULL:
-        number = node.args[_FULL[target]]
-    else:
+    if node.op != "call_function" or not isinstance(node.meta.get("val"), torch.Tensor):
         return None
-    return number if isinstance(number, (int, float)) else None
-
-
-def loops_of(loops: Sequence[StepLoop], spec: OpSpec) -> StepLoop | None:
-    """Return the loop that a part is a pass of."""
-    return next((loop for loop in loops if loop.number == spec.loop), None)
+    dtype = node.meta["val"].dtype
+    if target in IDENTITY | VIEW_OPS | RESHAPES:
+        return _one_element(node.args[0])
+    if target in _NUMBERS:
+        number: Any = node.args[_NUMBERS[target]]
+        return torch.tensor(number, dtype=dtype) if isinstance(number, (int, float)) else None
+    if torch.Tag.pointwise not in getattr(node.target, "tags", ()):
+        return None
+    given = [a if not isinstance(a, Node) else _one_element(a) for a in node.args]
+    if any(a is None for a in given):
+        return None
+    return node.target(*given, **node.kwargs)  # type: ignore[operator]
