@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.step_hoisting import Calls, hoisted
 from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.spec.loops import Step, check_states, length_of, listed
 from msopgen_wrap.torch_import import torch
@@ -50,14 +51,20 @@ def traced_steps(step: Step, states: Any, inputs: Any, reverse: bool = False) ->
     starts, sources = listed(states), listed(inputs)
     length_of(sources)
     # a start is a value of its own, which passes can write
-    given = torch.ops.opgen.loop_step([s.clone() for s in starts], sources, bool(reverse))
-    found = step(*given)
+    starts = [s.clone() for s in starts]
+    count = len(starts) + len(sources)
+    asked = list(torch.ops.opgen.loop_step(starts, sources, bool(reverse)))
+    ahead = hoisted(step, asked[: len(starts)], sources, asked[len(starts) :])
+    sources = [*sources, *ahead.values()]
+    given = list(torch.ops.opgen.loop_step(starts, sources, bool(reverse)))
+    with Calls(dict(zip(ahead, given[count:], strict=True))):
+        found = step(*given[:count])
     results = listed(found)
     check_states(results, given[: len(starts)])
     known = {id(g) for g in given}
     own = {id(r): r.clone() if id(r) in known else r for r in results}
     places = {key: place for place, key in enumerate(own)}
-    stacked = torch.ops.opgen.loop_stack(list(own.values()), list(given), sources[0])
+    stacked = torch.ops.opgen.loop_stack(list(own.values()), given, sources[0])
     every = tuple(stacked[places[id(r)]] for r in results)
     return every if isinstance(found, (list, tuple)) else every[0]
 

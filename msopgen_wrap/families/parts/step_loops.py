@@ -20,6 +20,7 @@ from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import size_of
 from msopgen_wrap.graph.step_loops import STACK, first_step, step_calls, step_of
 from msopgen_wrap.graph.tracing import trace
+from msopgen_wrap.graph.wide_products import has_input_dtypes
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.spec.model import OpSpec, TensorParam
@@ -157,9 +158,12 @@ class _LoopPlanner:
             given = TensorParam(name, dtypes, doc=doc, site=start.meta["site"])
             self._must(self.phases.write(start, given), "what a state is before the first step")
             return True
-        for source in self.sources:
+        for number in self._read_sources():
+            source = self.sources[number]
             if not self._name(source):
-                self._must(self.phases.write(source), "a tensor whose slices the steps read")
+                given = self._source(number)
+                what = "a tensor whose slices the steps read"
+                self._must(self.phases.write(source, given), what)
                 return True
         calls = step_calls(self.begin, self.stack)
         inside = {self.begin, *calls}
@@ -168,6 +172,24 @@ class _LoopPlanner:
                 if node not in inside and _is_computed(node) and self.phases.write(node):
                     return True
         return False
+
+    def _read_sources(self) -> list[int]:
+        """Return the sources that steps read; one, which tells how many steps there are, if none."""
+        count = len(self.starts)
+        read = [n for n in range(len(self.sources)) if count + n in self.given]
+        return read or [0]
+
+    def _source(self, number: int) -> TensorParam | None:
+        """Return the temporary of a source whose slices are multiplied; None for any that suits."""
+        source, node = self.sources[number], self.given.get(len(self.starts) + number)
+        if node is None or not has_input_dtypes(node):
+            return None
+        own = stored_dtypes(self.part, source, self.phases.given)
+        dtypes = stored_dtypes(self.part, node, self.phases.given)
+        if own is None or dtypes is None or set(own) != {"float32"}:
+            return None
+        doc = f"what the steps multiply slices of, {'/'.join(dict.fromkeys(dtypes))}"
+        return TensorParam(self._new_name("value"), dtypes, doc=doc, site=source.meta["site"])
 
     def _name(self, node: Node) -> str:
         """Return the input or temporary that a node is, "" for none."""
@@ -184,10 +206,11 @@ class _LoopPlanner:
         phases = self.phases
         count = len(self.starts)
         befores = [self._before(number) for number in range(count)]
-        slices = [self._slice(number) for number in range(len(self.sources))]
+        slices = {number: self._slice(number) for number in self._read_sources()}
         results = [self._result(number) for number in range(len(self.results))]
         known, number = list(phases.temporaries), len(phases.loops)
-        phases.temporaries += [p for p in (*befores, *slices) if p is not None]
+        phases.temporaries += [p for p in befores if p is not None]
+        phases.temporaries += [p for p in slices.values() if p.site is not None]
         phases.loop = number
         try:
             made = self._make([param for param, _ in results])
@@ -207,9 +230,7 @@ class _LoopPlanner:
             for param, (_, stack) in zip(made, results, strict=True)
         ]
         read = [
-            LoopSlice(param, self._name(source))
-            for param, source in zip(slices, self.sources, strict=True)
-            if param is not None
+            LoopSlice(param, self._name(self.sources[place])) for place, param in slices.items()
         ]
         backwards = bool(self.begin.args[2])
         phases.loops.append(
@@ -256,17 +277,14 @@ class _LoopPlanner:
             raise OpgenError(self._refused("the sizes of a state do not follow from inputs alone"))
         return LoopState(before, result, self._new_name("start"), value, sizes)
 
-    def _slice(self, number: int) -> TensorParam | None:
-        """Return the temporary of a slice; None where no step reads it."""
+    def _slice(self, number: int) -> TensorParam:
+        """Return the temporary of a slice, without a site where no step reads it."""
         node = self.given.get(len(self.starts) + number)
-        if node is None:
-            return None
         source = self._name(self.sources[number])
         dtypes = self.phases.part(()).param(source).dtypes
+        site = node.meta["site"] if node is not None else None
         name = self._new_name("slice")
-        return TensorParam(
-            name, dtypes, doc=f"the slice of {source} in a step", site=node.meta["site"]
-        )
+        return TensorParam(name, dtypes, doc=f"the slice of {source} in a step", site=site)
 
     def _result(self, number: int) -> tuple[TensorParam, TensorParam]:
         """Return the temporaries of a result of a step, and of those of all steps."""
