@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.families.parts.plan import PartsPlan
-from msopgen_wrap.families.parts.step_loops import LoopState, StepLoop
+from msopgen_wrap.families.parts.step_loops import LoopResult, LoopState, StepLoop
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.graph.scalars import tensors_of
 from msopgen_wrap.render.call_reading import attrs_of, bytes_expr, input_shape_lines
@@ -34,11 +34,13 @@ def kernel_loop(spec: OpSpec, loop: StepLoop, used: set[str]) -> dict[str, Any]:
         loop: the loop.
         used: the tensors that the classes of a step are given.
     """
-    stacks = {r.param.name: r.stack.name for r in loop.results}
+    results = {r.param.name: r for r in loop.results}
     states = [s for s in loop.states if s.before.name in used]
     return {
         "steps": steps_field(loop),
         "backwards": loop.backwards,
+        "placed": any(s.param.name in used for s in loop.slices)
+        or any(r.is_kept for r in loop.results),
         "starts": [
             {
                 "name": s.start,
@@ -54,15 +56,30 @@ def kernel_loop(spec: OpSpec, loop: StepLoop, used: set[str]) -> dict[str, Any]:
                 "before": s.before.name,
                 "start": s.start,
                 "result": s.result,
-                "stack": stacks[s.result],
+                "stack": results[s.result].stack.name,
+                "place": _place_before(loop, results[s.result]),
             }
             for s in states
         ],
         "slices": [
             {"name": s.param.name, "source": s.source} for s in loop.slices if s.param.name in used
         ],
-        "results": [{"name": r.param.name, "stack": r.stack.name} for r in loop.results],
+        "results": [
+            {
+                "name": r.param.name,
+                "stack": r.stack.name,
+                "place": "place" if r.is_kept else "step % 2",
+            }
+            for r in loop.results
+        ],
     }
+
+
+def _place_before(loop: StepLoop, result: LoopResult) -> str:
+    """Return where the result of the step before lies, in C++."""
+    if not result.is_kept:
+        return "(step - 1) % 2"
+    return "(place + 1)" if loop.backwards else "(place - 1)"
 
 
 def tiling_loop(plan: PartsPlan, loop: StepLoop, condition: str) -> dict[str, Any]:
@@ -75,7 +92,7 @@ def tiling_loop(plan: PartsPlan, loop: StepLoop, condition: str) -> dict[str, An
     """
     spec = plan.spec
     made = {s.result for s in loop.states}
-    stacks = {r.param.name: r.stack.name for r in loop.results}
+    results = {r.param.name: r for r in loop.results}
     inputs = {p.name for p in spec.inputs}
     every = [s.source for s in loop.slices]
     read = {*every, *(s.start for s in loop.states), *_tensors(loop)} & inputs
@@ -97,16 +114,22 @@ def tiling_loop(plan: PartsPlan, loop: StepLoop, condition: str) -> dict[str, An
                 "before": s.before.name,
                 "shape": _start_shape(s, inputs),
                 "result": s.result,
-                "stack": stacks[s.result],
+                "stack": results[s.result].stack.name,
+                "count": _slots(loop, results[s.result]),
             }
             for s in loop.states
         ],
         "others": [
-            {"name": r.param.name, "stack": r.stack.name}
+            {"name": r.param.name, "stack": r.stack.name, "count": _slots(loop, r)}
             for r in loop.results
             if r.param.name not in made
         ],
     }
+
+
+def _slots(loop: StepLoop, result: LoopResult) -> str:
+    """Return for how many steps the workspace holds a result, in C++."""
+    return steps_field(loop) if result.is_kept else "2"
 
 
 def _shape(name: str, inputs: set[str]) -> str:

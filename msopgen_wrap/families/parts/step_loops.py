@@ -73,11 +73,17 @@ class LoopResult:
 
     Attributes:
         param: the temporary that the passes of a step write.
-        stack: the temporary with the results of all steps along a first axis.
+        stack: the temporary with the results of all steps along a first axis. It has a site where
+            later passes read it; otherwise it holds those of two steps.
     """
 
     param: TensorParam
     stack: TensorParam
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the results of all steps are."""
+        return self.stack.site is not None
 
 
 @dataclass(frozen=True)
@@ -174,7 +180,7 @@ class _LoopPlanner:
         return False
 
     def _read_sources(self) -> list[int]:
-        """Return the sources that steps read; one, which tells how many steps there are, if none."""
+        """Return the sources that steps read, else one: it tells how many steps there are."""
         count = len(self.starts)
         read = [n for n in range(len(self.sources)) if count + n in self.given]
         return read or [0]
