@@ -50,6 +50,7 @@ from msopgen_wrap.graph.sample import (
 from msopgen_wrap.graph.saved_values import use_saved_values
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
+from msopgen_wrap.graph.shared_matrices import join_rows
 from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.graph.structural import shaping_attrs
 from msopgen_wrap.graph.symbols import StructureError, SymbolEnv
@@ -462,6 +463,8 @@ def _trace_once(
     demands = env.demands()
     env.restore(module.graph)
     without_mutations(module.graph)
+    if spec.stepwise:
+        join_rows(module.graph)
     number_products(module.graph)
     reverse_scans(module.graph)
     narrow_sums(module.graph)

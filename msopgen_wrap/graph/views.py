@@ -13,6 +13,7 @@ from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
 from msopgen_wrap.graph.equal_sizes import always_equal, fixed_size
+from msopgen_wrap.graph.pieces import is_split, slice_pieces
 from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.torch_import import torch
 
@@ -203,6 +204,10 @@ def move_views_to_inputs(graph: Graph) -> None:
     merges.
     """
     plain = made_of_inputs(graph)
+    for split in [n for n in graph.nodes if n in plain and is_split(n)]:
+        if is_pointwise(split.args[0]):
+            plain.update(slice_pieces(split))
+            plain.discard(split)
     loops = made_of_inputs(graph, with_loops=True)
     anchored = any(n.op == "call_function" and n not in loops for n in graph.nodes)
 
