@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.loop_gradients import current_tape
 from msopgen_wrap.graph.loops import traced_loop
 from msopgen_wrap.graph.step_loops import traced_steps
 from msopgen_wrap.spec.random_numbers import RandomNumbers, philox_words
@@ -38,9 +39,18 @@ class TracedRandomNumbers(RandomNumbers):
 
     def loop(self, step: Any, states: Any, inputs: Any, reverse: bool = False) -> Any:
         """Return the results of a loop, whose step is recorded once."""
+        tape = current_tape()
+        if tape is not None:
+            return tape.run(self.run_loop, step, states, inputs, reverse)
+        return self.run_loop(step, states, inputs, reverse, {})
+
+    def run_loop(
+        self, step: Any, states: Any, inputs: Any, reverse: bool, ahead: dict[Any, Any]
+    ) -> Any:
+        """Record a loop; ``ahead`` gets what is computed for all steps before it."""
         self.loops += 1
         if self.stepwise:
-            return traced_steps(step, states, inputs, reverse)
+            return traced_steps(step, states, inputs, reverse, ahead)
         return traced_loop(self.loops, step, states, inputs, reverse)
 
     def philox(self, index: Any, seed: Any, offset: Any) -> Any:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.step_hoisting import Calls, hoisted
+from msopgen_wrap.graph.step_hoisting import Calls, Place, hoisted
 from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.spec.loops import Step, check_states, length_of, listed
 from msopgen_wrap.torch_import import torch
@@ -42,11 +42,14 @@ _LIBRARY.impl("loop_step", _step, "Meta")
 _LIBRARY.impl("loop_stack", _stack, "Meta")
 
 
-def traced_steps(step: Step, states: Any, inputs: Any, reverse: bool = False) -> Any:
+def traced_steps(
+    step: Step, states: Any, inputs: Any, reverse: bool, kept: dict[Place, Any]
+) -> Any:
     """Return the results of a loop as calls of the graph, with the calls of one step between them.
 
     Args:
         step, states, inputs, reverse: as ``spec.loops.run_loop`` has them.
+        kept: gets what is computed for all steps before the loop, by its place in a step.
     """
     starts, sources = listed(states), listed(inputs)
     length_of(sources)
@@ -55,6 +58,7 @@ def traced_steps(step: Step, states: Any, inputs: Any, reverse: bool = False) ->
     count = len(starts) + len(sources)
     asked = list(torch.ops.opgen.loop_step(starts, sources, bool(reverse)))
     ahead = hoisted(step, asked[: len(starts)], sources, asked[len(starts) :])
+    kept |= ahead
     sources = [*sources, *ahead.values()]
     given = list(torch.ops.opgen.loop_step(starts, sources, bool(reverse)))
     with Calls(dict(zip(ahead, given[count:], strict=True))):

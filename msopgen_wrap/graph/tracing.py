@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.fake_results import QuickFakeMode
 from msopgen_wrap.graph.given_shapes import use_given_shapes
 from msopgen_wrap.graph.known_sizes import share_sizes
+from msopgen_wrap.graph.loop_gradients import vjp_with_loops
 from msopgen_wrap.graph.loops import move_out_of_loops
 from msopgen_wrap.graph.narrow_sums import narrow_sums
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
@@ -71,7 +73,7 @@ from msopgen_wrap.graph.views import (
 )
 from msopgen_wrap.graph.wide_products import number_products, widen
 from msopgen_wrap.spec.compute_runner import error_place
-from msopgen_wrap.spec.differentiation import traced_results
+from msopgen_wrap.spec.differentiation import traced_results, traced_vjp
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.torch_import import torch
 
@@ -377,18 +379,6 @@ def _size_diagnostic(spec: OpSpec, error: SizeBranchError) -> Diagnostic:
     )
 
 
-def _loop_diagnostic(spec: OpSpec) -> Diagnostic:
-    """Return OPG351: a derivative that PyTorch would take for zero."""
-    assert spec.compute is not None
-    return Diagnostic(
-        "OPG351",
-        "the gradient of a loop cannot be a kernel",
-        spec.compute.location,
-        "PyTorch does not differentiate the calls that stand for a loop in the graph",
-        "write 'backward: reference': PyTorch then differentiates the loop step by step",
-    )
-
-
 def _trace_once(
     spec: OpSpec,
     variant: Variant,
@@ -423,6 +413,11 @@ def _trace_once(
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
+        traced_vjp.set(
+            functools.partial(
+                vjp_with_loops, run=namespace["opgen"].run_loop, in_steps=not spec.stepwise
+            )
+        )
         with Composites(spec.differentiated, open_rank), traced_results() as saved:
             outputs = function(inputs, call_attrs(fixed, symbols, args[len(names) :]))
         result = []
@@ -458,8 +453,6 @@ def _trace_once(
         raise env.refused
     if env.stand_ins and any(n.op == "get_attr" for n in module.graph.nodes):
         raise StructureError(tuple(dict.fromkeys(env.attr_of.values())))  # in a tensor's data
-    if spec.differentiated and namespace["opgen"].loops:
-        raise OpgenError(_loop_diagnostic(spec))
     demands = env.demands()
     env.restore(module.graph)
     without_mutations(module.graph)

@@ -171,15 +171,19 @@ def traced_results() -> contextlib.AbstractContextManager[Pairs]:
     return _collected(_traced_results)
 
 
+# What differentiates a formula in a trace: a function of the formula, which gives its outputs and
+# something else, and of the tensors to differentiate by. It returns what ``torch.func.vjp`` does.
+traced_vjp: ContextVar[Callable[[Callable[..., Any], list[Any]], Any]] = ContextVar("traced_vjp")
+
+
 def _traced_vjp(run: Callable[..., Any], targets: list[Any]) -> tuple[Any, Any]:
     """Return ``torch.func.vjp``, and hand what it computes again to ``traced_results``."""
-    from msopgen_wrap.torch_import import torch
 
     def with_results(*chosen: Any) -> tuple[Any, Pairs]:
         with _collected(_saved_results) as pairs:
             return run(*chosen), pairs
 
-    found: Any = torch.func.vjp(with_results, *targets, has_aux=True)
+    found: Any = traced_vjp.get()(with_results, targets)
     outputs, pull, pairs = found
     traced = _traced_results.get()
     if traced is not None:
