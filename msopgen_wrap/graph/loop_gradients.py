@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from msopgen_wrap.graph.equal_sizes import always_equal
 from msopgen_wrap.graph.size_loops import has_counter
 from msopgen_wrap.graph.step_hoisting import Calls, Place
 from msopgen_wrap.spec.loops import Step, listed
@@ -40,6 +41,7 @@ class LoopCall:
         starts, sources: the states before the first step, and what steps read slices of.
         captured: the other floating-point tensors that a step reads, in the order of its calls.
         results: of all steps.
+        befores: the states before all steps.
         several: whether a step returns several.
         ahead: what was computed for all steps before the loop, by its place in a step.
     """
@@ -50,6 +52,7 @@ class LoopCall:
     sources: list[Any]
     captured: list[Any]
     results: list[Any] = field(default_factory=list)
+    befores: list[Any] = field(default_factory=list)
     several: bool = False
     ahead: dict[Place, Any] = field(default_factory=dict)
 
@@ -76,12 +79,20 @@ class LoopTape:
         call = LoopCall(step, reverse, starts, sources, _captured(step, starts, sources))
         self.calls.append(call)
         if self.given is not None:
-            found = self.given[len(self.calls) - 1]
-        else:
-            found = run(step, starts, sources, reverse, call.ahead)
-        call.results = listed(found)
-        call.several = isinstance(found, (list, tuple))
-        return found
+            found: Any = self.given[len(self.calls) - 1]
+            call.results = listed(found)
+            return found
+        several: list[bool] = []
+
+        def with_states(*given: Any) -> Any:
+            made = step(*given)
+            several.append(isinstance(made, (list, tuple)))
+            return (*listed(made), *given[: len(starts)])
+
+        every = listed(run(with_states, starts, sources, reverse, call.ahead))
+        call.results, call.befores = every[: -len(starts)], every[-len(starts) :]
+        call.several = several[0]
+        return tuple(call.results) if call.several else call.results[0]
 
 
 _tape: ContextVar[LoopTape | None] = ContextVar("loop_tape", default=None)
@@ -182,17 +193,14 @@ def _gradients(
     """
     count, steps = len(call.starts), call.sources[0].shape[0]
     states = [n for n in range(count) if call.starts[n].is_floating_point()]
-    sources = [n for n in range(len(call.sources)) if needs[count + n]] if in_steps else []
-    befores = [
-        _shifted(start, after, steps, later=not call.reverse)
-        for start, after in zip(call.starts, call.results, strict=False)
-    ]
+    sources = [n for n in range(len(call.sources)) if needs[count + n] and in_steps]
+    sources = [n for n in sources if _is_as_large(call.sources[n], call.starts)]
     zeros = [torch.zeros_like(call.starts[n]) for n in states]
 
     def back(*given: Any) -> Any:
         after, rest = given[: len(states)], list(given[len(states) :])
         weights = [rest.pop(0) for _ in arriving]
-        before = [rest.pop(0) for _ in befores]
+        before = [rest.pop(0) for _ in call.starts]
         slices = [rest.pop(0) for _ in call.sources]
         known = dict(zip(call.ahead, rest, strict=True))
 
@@ -209,26 +217,31 @@ def _gradients(
         _, pull = torch.func.vjp(forward, *variables)
         for n, gradient in enumerate(after):  # results begin with states
             weights[n] = weights[n] + gradient
-        return tuple(pull(tuple(weights)))
+        return (*pull(tuple(weights)), *weights[: len(states)])
 
-    given = [*arriving, *befores, *call.sources, *call.ahead.values()]
-    made = listed(run(back, zeros, given, not call.reverse, {})) if zeros or sources else []
-    found = {count + n: g for n, g in zip(sources, made[len(states) :], strict=True)}
-    weights = list(arriving)
-    for n, (zero, gradient) in enumerate(zip(zeros, made, strict=False)):
-        # with that of the state behind the last step
-        ends = [zero.unsqueeze(0), gradient] if call.reverse else [gradient, zero.unsqueeze(0)]
-        every = torch.cat(ends)
-        found[states[n]] = every.select(0, steps if call.reverse else 0)
-        weights[n] = weights[n] + every.narrow(0, 0 if call.reverse else 1, steps)
-    known = {place for place, needed in enumerate(needs) if needed and place not in found}
-    found |= _of_all_steps(call, sorted(known), befores, weights)
+    given = [*arriving, *call.befores, *call.sources, *call.ahead.values()]
+    made = listed(run(back, zeros, given, not call.reverse, {})) if states else []
+    found = {count + n: g for n, g in zip(sources, made[len(states) :], strict=False)}
+    for place, zero, gradient in zip(states, zeros, made, strict=False):
+        if needs[place]:  # that of the state after no step at all is zero
+            ends = [zero.unsqueeze(0), gradient] if call.reverse else [gradient, zero.unsqueeze(0)]
+            found[place] = torch.cat(ends).select(0, steps if call.reverse else 0)
+    weights = [*made[len(states) + len(sources) :], *arriving[len(states) :]]
+    left = [place for place, needed in enumerate(needs) if needed and place not in found]
+    found |= _of_all_steps(call, left, weights)
     return [found[place] for place, needed in enumerate(needs) if needed]
 
 
-def _of_all_steps(
-    call: LoopCall, places: list[int], befores: list[Any], weights: list[Any]
-) -> dict[int, Any]:
+def _is_as_large(source: Any, starts: list[Any]) -> bool:
+    """Whether a slice has the shape of a state: no step adds up what makes its gradient."""
+    shape = source.shape[1:]
+    return any(
+        len(start.shape) == len(shape) and all(map(always_equal, start.shape, shape))
+        for start in starts
+    )
+
+
+def _of_all_steps(call: LoopCall, places: list[int], weights: list[Any]) -> dict[int, Any]:
     """Return the gradients of sources and captured tensors, by their places among the inputs."""
     count = len(call.starts)
     if not places:
@@ -245,7 +258,7 @@ def _of_all_steps(
             with _Replaced(captured):
                 return tuple(_floats(call.step(*given)))
 
-        return torch.vmap(one)(*befores, *sources)
+        return torch.vmap(one)(*call.befores, *sources)
 
     _, pull = torch.func.vjp(forward, *(inputs[n] for n in places))
     return dict(zip(places, pull(tuple(weights)), strict=True))
@@ -253,20 +266,6 @@ def _of_all_steps(
 
 def _floats(results: Any) -> list[Any]:
     return [r for r in listed(results) if r.is_floating_point()]
-
-
-def _shifted(start: Any, after: Any, steps: Any, *, later: bool) -> Any:
-    """Return the states before all steps.
-
-    Args:
-        start: before the first step.
-        after: those after all steps.
-        steps: how many there are.
-        later: whether steps run in the order of their places.
-    """
-    if later:
-        return torch.cat([start.unsqueeze(0), after]).narrow(0, 0, steps)
-    return torch.cat([after, start.unsqueeze(0)]).narrow(0, 1, steps)
 
 
 class _Captured(torch.overrides.TorchFunctionMode):

@@ -121,6 +121,10 @@ def move_out_of_loops(graph: torch.fx.Graph) -> None:
         kept = list(results)
         inside = reached(befores, lambda n: n.users)
         for result in results[len(befores) :]:
+            if result not in inside and result not in befores:  # the same in a pass of its own
+                _replace_results(after, results, result, result)
+                kept.remove(result)
+                continue
             region = _behind_states(result, befores, results[: len(befores)], inside)
             if region is not None and not all(map(_keeps_elements, region)):
                 _recompute(graph, after, results, result, region, len(befores))
@@ -161,7 +165,6 @@ def _recompute(
     count: int,
 ) -> None:
     """Put the calls of a region behind a loop, on the states that it gives."""
-    place = results.index(result)
     made: dict[Node, Node] = {}
     with graph.inserting_before(after.next):
         for number, state in enumerate(results[:count]):
@@ -169,9 +172,14 @@ def _recompute(
             made[state].meta = dict(state.meta)
         for node in region:
             made[node] = graph.node_copy(node, lambda n: made.get(n, n))
+    _replace_results(after, results, result, made[result])
+
+
+def _replace_results(after: Node, results: list[Node], result: Node, value: Node) -> None:
+    """Let what reads a result of a loop read another value."""
     for user in list(after.users):
-        if user.args[1] == place:
-            user.replace_all_uses_with(made[result])
+        if results[user.args[1]] is result:  # type: ignore[index]
+            user.replace_all_uses_with(value)
 
 
 def _shorten(

@@ -287,8 +287,12 @@ def _select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
     if is_one(x.shape[dim]):
         return source.unsqueeze(dim)  # nothing of x is left
     if type(index) is not int:
-        return NotImplemented
-    at = index if index >= 0 else x.shape[dim] + index
+        attrs = getattr(getattr(index, "node", None), "shape_env", None)
+        if attrs is None or index.node.expr.free_symbols & set(getattr(attrs, "attr_of", ())):
+            return NotImplemented  # of any sign
+        at = index  # a size
+    else:
+        at = index if index >= 0 else x.shape[dim] + index
     return torch.where(index_along(x, dim, x.shape[dim]) == at, source.unsqueeze(dim), x)
 
 

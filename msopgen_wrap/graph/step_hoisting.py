@@ -92,11 +92,13 @@ class _Survey(Calls):
         given = [self.values[id(a)] for a in tree_leaves((args, kwargs)) if id(a) in self.values]
         if any(map(has_counter, args)):  # x[:, t], a slice that the loop gives
             given = [_Value(None, False, True, False, None), *given]
+        if any(map(_is_variable, tree_leaves((args, kwargs)))):  # of a step that is differentiated
+            given = [_Value(None, True, False, False, None), *given]
         if not given:
             return found
         states, slices = any(v.states for v in given), any(v.slices for v in given)
         heavy = any(v.heavy for v in given) or _has_heavy_nodes(before)
-        view = given[0] if getattr(func, "__name__", "") in _VIEWS else None
+        view = given[-1] if getattr(func, "__name__", "") in _VIEWS else None
         for place, leaf in enumerate(tree_leaves(found)):
             if isinstance(leaf, torch.Tensor) and id(leaf) not in self.values:
                 value = _Value((number, place), states, slices, heavy, leaf, view)
@@ -170,6 +172,11 @@ def hoisted(
         return tuple(taken.found[place] for place in places)
 
     return dict(zip(places, torch.vmap(compute)(*sources), strict=True))
+
+
+def _is_variable(value: Any) -> bool:
+    """Whether a tensor is one that ``torch.func`` differentiates by, or is made of one."""
+    return isinstance(value, torch.Tensor) and torch._C._functorch.is_gradtrackingtensor(value)
 
 
 def _node_count() -> int:

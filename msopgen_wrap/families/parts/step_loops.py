@@ -146,8 +146,16 @@ class _LoopPlanner:
         self.begin, self.stack = begin, stack
         self.starts: list[Node] = list(begin.args[0])  # type: ignore[arg-type]
         self.sources: list[Node] = list(begin.args[1])  # type: ignore[arg-type]
-        self.results: list[Node] = list(stack.args[0])  # type: ignore[arg-type]
+        self.results = self._needed_results()
         self.given = _items(begin)
+
+    def _needed_results(self) -> list[Node]:
+        """Return the results of a step: the next states, and others that later passes read."""
+        results: list[Node] = list(self.stack.args[0])  # type: ignore[arg-type]
+        items = _items(self.stack)
+        count = len(self.starts)
+        self.places = [n for n in range(len(results)) if n < count or n in items]
+        return [results[place] for place in self.places]
 
     # ---- what lies in memory before the loop ----------------------------------------------------
 
@@ -295,7 +303,7 @@ class _LoopPlanner:
     def _result(self, number: int) -> tuple[TensorParam, TensorParam]:
         """Return the temporaries of a result of a step, and of those of all steps."""
         node = self.results[number]
-        item = _items(self.stack).get(number)
+        item = _items(self.stack).get(self.places[number])
         if "site" not in node.meta or node not in step_calls(self.begin, self.stack):
             raise OpgenError(self._refused("a result of a step is not computed by it"))
         dtypes = (
@@ -330,7 +338,7 @@ class _LoopPlanner:
         return next((d for d in found if set(d) != {"float32"}), found[0])
 
     def _stacked(self, number: int) -> list[Node]:
-        item = _items(self.stack).get(number)
+        item = _items(self.stack).get(self.places[number])
         return [] if item is None else [item]
 
     # ---- refusals -------------------------------------------------------------------------------
