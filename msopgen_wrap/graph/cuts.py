@@ -76,13 +76,15 @@ def _call_name(node: Node) -> str:
     return str(target) if overload else getattr(target, "__name__", str(target))
 
 
-def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
+def cut(spec: OpSpec, whole: TracedGraph, combo: int, *, keep_views: bool = False) -> TracedGraph:
     """Return the graph of a part.
 
     Args:
         spec: the part.
         whole: the graph of ``spec.whole``; it stays as it is.
         combo: the dtype combination that it was traced for.
+        keep_views: leave views of computed tensors where the formula has them, so that every call
+            has its ``site``.
 
     Returns:
         The graph with ``site`` in the meta data of its calls; temporaries are inputs with shapes of
@@ -128,7 +130,7 @@ def cut(spec: OpSpec, whole: TracedGraph, combo: int) -> TracedGraph:
         order = SizeOrder(spec.whole or spec, whole.variant, graph, inputs, whole.demands)
         made = _with_slabs(spec, graph, ends, order)
     else:
-        made = end_with(graph, ends)
+        made = end_with(graph, ends, keep_views=keep_views)
     return replace(
         whole,
         graph=graph,
@@ -186,19 +188,21 @@ def _needed(wanted: Collection[Node], given: set[Node]) -> set[Node]:
     return found
 
 
-def end_with(graph: Graph, results: dict[str, Node]) -> dict[str, Any]:
+def end_with(graph: Graph, results: dict[str, Node], *, keep_views: bool = False) -> dict[str, Any]:
     """Give a graph its output and drop what no result needs, in place.
 
     Args:
         results: nodes of the graph by the name of the output.
+        keep_views: leave views of computed tensors where they are.
 
     Returns:
         The results: views may have moved, so that other nodes give them.
     """
     graph.output(tuple(results.values()))
     graph.eliminate_dead_code()
-    move_views_to_inputs(graph)
-    graph.eliminate_dead_code()
+    if not keep_views:
+        move_views_to_inputs(graph)
+        graph.eliminate_dead_code()
     output = next(n for n in graph.nodes if n.op == "output")
     return dict(zip(results, output.args[0], strict=True))
 

@@ -91,14 +91,14 @@ class _Survey(Calls):
         found = func(*args, **kwargs)
         given = [self.values[id(a)] for a in tree_leaves((args, kwargs)) if id(a) in self.values]
         if any(map(has_counter, args)):  # x[:, t], a slice that the loop gives
-            given = [_Value(None, False, True, False, None), *given]
-        if any(map(_is_variable, tree_leaves((args, kwargs)))):  # of a step that is differentiated
-            given = [_Value(None, True, False, False, None), *given]
+            given = [*given, _Value(None, False, True, False, None)]
         if not given:
             return found
-        states, slices = any(v.states for v in given), any(v.slices for v in given)
+        # what is computed while a step is differentiated exists there only
+        states = any(v.states for v in given) or any(map(_is_variable, tree_leaves(found)))
+        slices = any(v.slices for v in given)
         heavy = any(v.heavy for v in given) or _has_heavy_nodes(before)
-        view = given[-1] if getattr(func, "__name__", "") in _VIEWS else None
+        view = given[0] if getattr(func, "__name__", "") in _VIEWS else None
         for place, leaf in enumerate(tree_leaves(found)):
             if isinstance(leaf, torch.Tensor) and id(leaf) not in self.values:
                 value = _Value((number, place), states, slices, heavy, leaf, view)
@@ -175,7 +175,7 @@ def hoisted(
 
 
 def _is_variable(value: Any) -> bool:
-    """Whether a tensor is one that ``torch.func`` differentiates by, or is made of one."""
+    """Whether a tensor is one of a function that ``torch.func`` is differentiating."""
     return isinstance(value, torch.Tensor) and torch._C._functorch.is_gradtrackingtensor(value)
 
 

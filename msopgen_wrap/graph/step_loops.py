@@ -21,6 +21,8 @@ from msopgen_wrap.torch_import import torch
 Graph = torch.fx.Graph
 Node = torch.fx.Node
 
+_aten = torch.ops.aten
+
 STEP = "opgen.loop_step.default"
 STACK = "opgen.loop_stack.default"
 
@@ -84,6 +86,32 @@ def step_of(stack: Node) -> Node:
     found: Any = given[0].args[0]
     assert isinstance(found, Node)
     return found
+
+
+def fill_slices(graph: Graph) -> None:
+    """Replace slices of tensors that are one number throughout, in place.
+
+    So are the gradients of results that no output needs.
+    """
+    for begin in [n for n in graph.nodes if str(n.target) == STEP]:
+        starts, sources, _ = begin.args
+        items = {int(user.args[1]): user for user in begin.users}  # type: ignore[arg-type]
+        for number, source in enumerate(sources, len(starts)):  # type: ignore[arg-type]
+            item = items.get(number)
+            if item is None or source.target not in (_aten.full_like.default, _aten.full.default):
+                continue
+            alike = (n for n in items.values() if n is not item and _same_sizes(n, item))
+            like = next(alike, None)
+            if like is not None:
+                with graph.inserting_after(like if item < like else item):
+                    filled = graph.call_function(_aten.full_like.default, (like, source.args[1]))
+                filled.meta = dict(item.meta)
+                item.replace_all_uses_with(filled, lambda user: str(user.target) != STACK)
+
+
+def _same_sizes(one: Node, other: Node) -> bool:
+    first, second = one.meta["val"], other.meta["val"]
+    return first.dtype == second.dtype and str(list(first.shape)) == str(list(second.shape))
 
 
 def step_calls(begin: Node, stack: Node) -> list[Node]:

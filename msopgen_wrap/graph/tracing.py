@@ -54,6 +54,7 @@ from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
 from msopgen_wrap.graph.shared_matrices import join_rows
 from msopgen_wrap.graph.size_branches import SizeBranchError
+from msopgen_wrap.graph.step_loops import fill_slices
 from msopgen_wrap.graph.structural import shaping_attrs
 from msopgen_wrap.graph.symbols import StructureError, SymbolEnv
 from msopgen_wrap.graph.trace_inputs import (
@@ -142,6 +143,16 @@ def trace(
     if spec.whole is not None:
         return _part(spec, spec.whole, variant, combo, samples or {}, rank)
     return _kept_graphs.trace(spec, variant, combo, samples or {}, rank)
+
+
+def trace_with_views(part: OpSpec, variant: Variant) -> TracedGraph:
+    """Return the graph of a part in which views of computed tensors are where the formula has them.
+
+    Every call of it has its ``site``. It is no graph to make kernels of.
+    """
+    assert part.whole is not None
+    whole = _kept_graphs.trace(part.whole, variant, 0, {}, None)
+    return cut(part, whole, 0, keep_views=True)
 
 
 def fresh_trace(
@@ -458,6 +469,7 @@ def _trace_once(
     without_mutations(module.graph)
     if spec.stepwise:
         join_rows(module.graph)
+        fill_slices(module.graph)
     number_products(module.graph)
     reverse_scans(module.graph)
     narrow_sums(module.graph)

@@ -57,6 +57,12 @@ def ancestors(node: Node) -> set[Node]:
     return reached(node.all_input_nodes, lambda above: above.all_input_nodes)
 
 
+def read_values(node: Node) -> set[Node]:
+    """Return what a pass that makes a value reads: inputs, and each view of one by itself."""
+    every = reached([node], lambda n: [] if is_given(n) else n.all_input_nodes)
+    return {n for n in every if is_given(n) and is_tensor(n)}
+
+
 def tensors_of(node: Node) -> list[Node]:
     """Return the tensors that a reduction gives."""
     if isinstance(node.meta.get("val"), (list, tuple)):

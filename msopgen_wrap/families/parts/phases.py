@@ -32,6 +32,7 @@ from msopgen_wrap.families.parts.graph_values import (
     is_tensor,
     is_unknown,
     joins_axes,
+    read_values,
     rest_behind,
     sunk_values,
     tags,
@@ -48,7 +49,7 @@ from msopgen_wrap.families.parts.temporaries import (
 from msopgen_wrap.graph.axes_of_one import sizes_of
 from msopgen_wrap.graph.cuts import sites
 from msopgen_wrap.graph.sizes import same_size, size_hint
-from msopgen_wrap.graph.tracing import TracedGraph, trace
+from msopgen_wrap.graph.tracing import TracedGraph, trace, trace_with_views
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.graph.views import repeats_nothing
 from msopgen_wrap.schedule.anchors import ANCHORS, anchors
@@ -71,6 +72,8 @@ Node = torch.fx.Node
 PlanOne = Callable[[OpSpec], OpPlan[Any]]
 
 MAX_TEMPORARIES = 32
+# Values made of so many different numbers of tensors are tried where none is left to cut at.
+_MOST_WIDTHS = 4
 # Families of anchors that read their operands through views: what the views are of is written.
 _VIEWERS = ("contract", "index")
 
@@ -173,6 +176,7 @@ class Phases:
             or self._before_view(traced)
             or self._before_reduction(traced)
             or self._widest(traced)
+            or self._piece(part)
         )
 
     def _attention(self, part: OpSpec, traced: TracedGraph) -> bool:
@@ -342,18 +346,30 @@ class Phases:
         return True
 
     def _widest(self, traced: TracedGraph) -> bool:
-        """Plan the first value that is made of about as many tensors as a pass can read."""
-        best: Node | None = None
-        most = 2
+        """Plan the first value that is made of about as many tensors as a pass can read.
+
+        Where that takes too much UB, one that is made of fewer is.
+        """
+        found: dict[int, Node] = {}
         for node in traced.graph.nodes:
-            read = [n for n in ancestors(node) if n.op == "placeholder" and is_tensor(n)]
-            if most < len(read) < MAX_OPERANDS and torch.Tag.pointwise in tags(node):
-                best, most = node, len(read)
-        plan = self._plan([best]) if best is not None else None
-        if plan is None or best in traced.outputs.values():
-            return False
-        self._add(plan)
-        return True
+            if torch.Tag.pointwise in tags(node) and 2 < len(read_values(node)) < MAX_OPERANDS:
+                found.setdefault(len(read_values(node)), node)
+        outputs = set(traced.outputs.values())
+        for count in sorted(found, reverse=True)[:_MOST_WIDTHS]:
+            plan = self._plan([found[count]]) if found[count] not in outputs else None
+            if plan is not None:
+                self._add(plan)
+                return True
+        return False
+
+    def _piece(self, part: OpSpec) -> bool:
+        """Plan a computed piece of a value that is joined of pieces, as gates and their gradients.
+
+        One pass would compute each piece for all elements, of operands of its own.
+        """
+        graph = trace_with_views(part, self.variant).graph
+        pieces = [n.args[0] for n in graph.nodes if target_name(n) == PLACE]
+        return any(self.write(n) for n in pieces if not is_given(n) and not is_filled(n))
 
     # ---- passes --------------------------------------------------------------------------------
 

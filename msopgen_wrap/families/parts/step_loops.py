@@ -132,7 +132,10 @@ def plan_loop(phases: Phases, part: OpSpec) -> bool:
     begin = first_step(traced.graph)
     if begin is None:
         return False
-    stack = next(n for n in traced.graph.nodes if target_name(n) == STACK and step_of(n) is begin)
+    ends = (n for n in traced.graph.nodes if target_name(n) == STACK and step_of(n) is begin)
+    stack = next(ends, None)
+    if stack is None:
+        raise OpgenError(_refused(part, "the size of a value in a step is used outside of it"))
     phases.given = traced.inputs
     planner = _LoopPlanner(phases, part, begin, stack, traced)
     if not planner.write_around():
@@ -349,15 +352,18 @@ class _LoopPlanner:
         return made
 
     def _refused(self, why: str) -> Diagnostic:
-        compute = self.part.compute
-        return Diagnostic(
-            "OPG351",
-            f"the loop cannot be a kernel: {why}",
-            compute.location if compute is not None else Location(),
-            "its steps are passes that run one after another; states, slices and results of a "
-            "step lie in global memory",
-            "compute other values in the step, or write the kernel with `kernel:`",
-        )
+        return _refused(self.part, why)
+
+
+def _refused(part: OpSpec, why: str) -> Diagnostic:
+    return Diagnostic(
+        "OPG351",
+        f"the loop cannot be a kernel: {why}",
+        part.compute.location if part.compute is not None else Location(part.path),
+        "its steps are passes that run one after another; states, slices and results of a step "
+        "lie in global memory",
+        "compute other values in the step, or write the kernel with `kernel:`",
+    )
 
 
 def _items(call: Node) -> dict[int, Node]:
