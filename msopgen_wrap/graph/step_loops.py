@@ -6,7 +6,8 @@ passes like those of any formula (``families.parts.loops``):
 
 * ``opgen::loop_step(starts, sources, reverse)``: the states before a step, then the slice of each
   source at its place.
-* ``opgen::loop_stack(results, sources)``: the results of all steps, each along a first axis.
+* ``opgen::loop_stack(results, given, like)``: the results of all steps, each along a first axis;
+  ``given`` is a result of the call that begins them, ``like`` a source.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def traced_steps(
     known = {id(g) for g in given}
     own = {id(r): r.clone() if id(r) in known else r for r in results}
     places = {key: place for place, key in enumerate(own)}
-    stacked = torch.ops.opgen.loop_stack(list(own.values()), given, sources[0])
+    stacked = torch.ops.opgen.loop_stack(list(own.values()), given[:1], sources[0])
     every = tuple(stacked[places[id(r)]] for r in results)
     return every if isinstance(found, (list, tuple)) else every[0]
 
@@ -107,6 +108,8 @@ def fill_slices(graph: Graph) -> None:
                     filled = graph.call_function(_aten.full_like.default, (like, source.args[1]))
                 filled.meta = dict(item.meta)
                 item.replace_all_uses_with(filled, lambda user: str(user.target) != STACK)
+                if not item.users:
+                    graph.erase_node(item)
 
 
 def _same_sizes(one: Node, other: Node) -> bool:

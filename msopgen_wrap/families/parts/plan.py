@@ -220,7 +220,7 @@ class _Passes:
     def names(self) -> set[str]:
         """Those of the temporaries."""
         found = {p.name for plan in self.plans for p in plan.spec.temporaries}
-        return found.union(*({p.name for p in loop.temporaries} for loop in self.loops))
+        return found.union(*(loop.names for loop in self.loops))
 
 
 def _passes_of_groups(

@@ -116,6 +116,12 @@ class StepLoop:
         own = [*(s.before for s in self.states), *(s.param for s in self.slices)]
         return own + [r.stack for r in self.results]
 
+    @property
+    def names(self) -> set[str]:
+        """All names that the loop makes."""
+        starts = {s.start for s in self.states if s.value is not None}
+        return starts | {p.name for p in self.temporaries}
+
 
 def plan_loop(phases: Phases, part: OpSpec) -> bool:
     """Plan the first loop that a part has, or a value that its steps read from around it.
@@ -178,6 +184,8 @@ class _LoopPlanner:
         for number in self._read_sources():
             source = self.sources[number]
             if not self._name(source):
+                if is_filled(source):
+                    raise OpgenError(self._refused("the steps read slices of one number"))
                 given = self._source(number)
                 what = "a tensor whose slices the steps read"
                 self._must(self.phases.write(source, given), what)
