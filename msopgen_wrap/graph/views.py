@@ -205,7 +205,7 @@ def move_views_to_inputs(graph: Graph) -> None:
     """
     plain = made_of_inputs(graph)
     for split in [n for n in graph.nodes if n in plain and is_split(n)]:
-        if is_pointwise(split.args[0]):
+        if is_pointwise(split.args[0]) and all(map(_goes_to_work, split.users)):
             plain.update(slice_pieces(split))
             plain.discard(split)
     loops = made_of_inputs(graph, with_loops=True)
@@ -325,6 +325,17 @@ def _is_multiplied(node: Node) -> bool:
     views = (*RESHAPES, *_ORDERS)
     return all(
         u.target in PRODUCTS or (u.target in views and _is_multiplied(u)) for u in node.users
+    )
+
+
+def _goes_to_work(node: Node) -> bool:
+    """Whether pointwise work alone reads a value, or views of it.
+
+    Products and reductions read pieces as views of what they are cut from.
+    """
+    return all(
+        is_pointwise(user) or (user.target in _MOVED and _goes_to_work(user))
+        for user in node.users
     )
 
 

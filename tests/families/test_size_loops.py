@@ -153,11 +153,24 @@ def test_compute_runs_the_loop_of_python(tmp_path: Path) -> None:
     assert torch.equal(compile_compute(spec)({"x": x, "w": w}, {})["y"], torch.stack(rows, 1))
 
 
-@pytest.mark.parametrize("name", ["states in a list", "the step of opgen.loop"])
-def test_the_gradient_of_a_loop_is_no_kernel(name: str, tmp_path: Path) -> None:
-    """PyTorch would take it for zero."""
-    step = "def step(h, x):\n    return h * 0.5 + x\ny = opgen.loop(step, x[0] * w, x)"
-    compute = CASES[name].compute if name in CASES else step
-    with pytest.raises(OpgenError) as caught:
-        plan_op(gradient_spec(spec_of(compute, tmp_path, backward="kernel")))
-    assert [d.code for d in caught.value.diagnostics] == ["OPG351"]
+GRADIENTS = {
+    "the step of opgen.loop": "def step(h, x):\n    return h * 0.5 + x * w\n"
+    "y = opgen.loop(step, x[:, 0] * w, x.transpose(0, 1)).transpose(0, 1)",
+    "from the last step, of a list": CASES["from the last step"].compute,
+    "the last state alone": "h = torch.zeros_like(x)[:, 0]\nfor t in range(x.shape[1]):\n"
+    "  h = torch.tanh(w * h + x[:, t])\ny = x * h.unsqueeze(1)",
+}
+
+
+@pytest.mark.parametrize("name", default_part(GRADIENTS, ("the step of opgen.loop",)))
+def test_gradients(name: str, tmp_path: Path) -> None:
+    """The loop of a gradient goes the other way, in a pass of all its steps."""
+    spec = gradient_spec(spec_of(GRADIENTS[name], tmp_path, backward="kernel"))
+    op = BuiltOp(spec, tmp_path / "op")
+    assert "scan" in [part.family.name for part in op.plan.parts]
+    for shape in ((2, 6, 9), (1, 1, 300)):
+        inputs = {"x": torch.randn(shape), "w": torch.rand(shape[-1]), "grad_y": torch.ones(shape)}
+        outputs, golden, result = op.run(inputs)
+        for output, want in golden.items():
+            torch.testing.assert_close(outputs[output].double(), want, rtol=1e-4, atol=1e-4)
+        assert result.findings == []
