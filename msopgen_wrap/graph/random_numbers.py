@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.frozen_steps import frozen
 from msopgen_wrap.graph.loop_gradients import current_tape
 from msopgen_wrap.graph.loops import traced_loop
 from msopgen_wrap.graph.step_loops import traced_steps
@@ -41,7 +42,7 @@ class TracedRandomNumbers(RandomNumbers):
         """Return the results of a loop, whose step is recorded once."""
         tape = current_tape()
         if tape is not None:
-            return tape.run(self.run_loop, step, states, inputs, reverse)
+            return tape.run(self.run_loop, frozen(step), states, inputs, reverse)
         return self.run_loop(step, states, inputs, reverse, {})
 
     def run_loop(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from msopgen_wrap.graph.equal_sizes import always_equal
+from msopgen_wrap.graph.frozen_steps import frozen
 from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.spec.compute_limits import MAX_STEPS
 from msopgen_wrap.spec.loops import listed
@@ -128,7 +129,7 @@ class SizeLoop:
         self._first = first
         low, high = (first, last) if self._by == 1 else (last, first)
         self._steps = high if type(low) is int and low == 0 else high - low
-        self._body, self._loop = body, loop
+        self._body, self._loop = frozen(body), loop
         self._sources: dict[Any, _Source] = {}
         self._given: dict[Any, Any] | None = None  # slices of a step
 

@@ -334,8 +334,7 @@ def _goes_to_work(node: Node) -> bool:
     Products and reductions read pieces as views of what they are cut from.
     """
     return all(
-        is_pointwise(user) or (user.target in _MOVED and _goes_to_work(user))
-        for user in node.users
+        is_pointwise(user) or (user.target in _MOVED and _goes_to_work(user)) for user in node.users
     )
 
 

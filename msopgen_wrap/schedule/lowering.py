@@ -301,7 +301,7 @@ class Lowerer(WordReader):
         if isinstance(value, Reshaped):
             return replace(value, nodes=(*value.nodes, node))
         rank = len(source.meta["val"].shape)
-        before = tuple(self._known_size(source, axis) for axis in range(rank))
+        before = tuple(self.known_size(source, axis) for axis in range(rank))
         return Reshaped((node,), source, before)
 
     def _shape_of(self, sizes: list[ScalarExpr]) -> str:
@@ -367,7 +367,7 @@ class Lowerer(WordReader):
             return result
         if any(p.name == name and p.site is not None for p in self.spec.outputs):
             rank = len(result.meta["val"].shape)
-            own = tuple(self._known_size(result, a) for a in range(rank))
+            own = tuple(self.known_size(result, a) for a in range(rank))
             self.stored_shapes[name] = StoredShape(value.sizes, own)
             return value.value
         assert isinstance(result, Node)

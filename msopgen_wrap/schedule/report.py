@@ -68,6 +68,7 @@ def as_dict(plan: OpPlan[Any]) -> dict[str, Any]:
                 "variant": body.variant,
                 "family": part.family.name,
                 "outputs": [p.name for p in part.writes],
+                "loop": part.spec.loop,
                 "instead_of": [b.class_name for p in part.instead for b in p.bodies],
                 "to_workspace": [p.name for p in part.spec.outputs if p.site is not None],
                 "from_workspace": part.temporaries_read(),
@@ -143,7 +144,7 @@ def as_text(plan: OpPlan[Any]) -> str:
     for part in plan.parts:
         if len(plan.parts) > 1 or joined:
             outputs = ", ".join(p.name for p in part.writes)
-            lines += ["", f"  {outputs}: {part.family.name}, {_pass_text(part)}"]
+            lines += ["", f"  {outputs}: {part.family.name}, {_pass_text(part)}{_loop_text(part)}"]
         lines += _kernel_lines(part)
     return "\n".join(lines)
 
@@ -189,6 +190,11 @@ def _pass_text(part: OpPlan[Any]) -> str:
     if any(p.site is not None for p in part.spec.outputs):
         return f"{text}, to the workspace"
     return text if read else f"{text} over the inputs"
+
+
+def _loop_text(part: OpPlan[Any]) -> str:
+    """Return which loop runs a pass once for each step, "" for other passes."""
+    return "" if part.spec.loop is None else f"; in each step of loop {part.spec.loop + 1}"
 
 
 def _kernel_lines(plan: OpPlan[Any]) -> list[str]:

@@ -208,7 +208,7 @@ class SizeReader(Emitter):
         counts = {value for value in structural.values() if type(value) is int}
         return None if size is not None and counts & _constants(size) else size
 
-    def _known_size(self, source: Node, axis: int) -> ScalarExpr:
+    def known_size(self, source: Node, axis: int) -> ScalarExpr:
         view = self.values[source]
         if isinstance(view, View) and view.steps and not is_expanded(source):
             size = self._size_of(source, axis)

@@ -29,7 +29,7 @@ from msopgen_wrap.spec.size_loops import SIZE_LOOP_HELPERS, with_size_loops
 
 _RESULT = "__opgen_result"
 _SAVED_VALUE = "__opgen_saved"
-_FILE = "<compute>"
+FILE = "<compute>"
 # What running allow-listed code on wrong shapes or values can raise; anything else is our bug.
 _USER_ERRORS = (
     ArithmeticError,
@@ -199,7 +199,7 @@ def _program(
 
     try:
         tree = with_saved_values(rewritten(checked, True, results), saved, _SAVED_VALUE)
-        program = compile(tree, _FILE, "exec", dont_inherit=True)
+        program = compile(tree, FILE, "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise OpgenError(
             Diagnostic("OPG041", f"compute does not compile: {error}", code.location)
@@ -315,7 +315,7 @@ def error_place(code: Code) -> Location:
     frame = sys.exc_info()[2]
     line = 0
     while frame is not None:
-        if frame.tb_frame.f_code.co_filename == _FILE:
+        if frame.tb_frame.f_code.co_filename == FILE:
             line = frame.tb_lineno
         frame = frame.tb_next
     return locate(code, line) if line else code.location

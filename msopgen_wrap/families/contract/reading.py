@@ -271,13 +271,13 @@ class ProductLowerer(Lowerer):
                 return steps, True
         steps = steps_of_ones(after, before)
         if steps is None:
-            sizes = [self._known_size(source, axis) for axis in range(len(before))]
+            sizes = [self.known_size(source, axis) for axis in range(len(before))]
             steps = [reshape_step(sizes)]
         return steps, False
 
-    def _known_size(self, source: Node, axis: int) -> Any:
+    def known_size(self, source: Node, axis: int) -> Any:
         size = self._size_of(source, axis)
-        return super()._known_size(source, axis) if size is None else size
+        return super().known_size(source, axis) if size is None else size
 
     def _named(self, view: View) -> str:
         """Return the name of an operand: that of its input, with a number for a further view."""

@@ -159,7 +159,7 @@ class CallReader(Lowerer):
     def sizes_of(self, node: Any) -> tuple[ScalarExpr, ...]:
         """Return the sizes of a tensor that repeats a number, or elements."""
         rank = len(node.meta["val"].shape)
-        return tuple(self._known_size(node, axis) for axis in range(rank))
+        return tuple(self.known_size(node, axis) for axis in range(rank))
 
     def _needed(self, node: Node) -> list[Node]:
         """Return a node and what it is made of, in the order of the graph."""

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.families.parts.curable import curable
-from msopgen_wrap.families.parts.graph_values import is_filled, is_given
+from msopgen_wrap.families.parts.graph_values import ancestors, is_filled, is_given
 from msopgen_wrap.families.parts.operand_dtypes import stored_dtypes
 from msopgen_wrap.families.parts.temporaries import free_name
+from msopgen_wrap.graph.cuts import sites
 from msopgen_wrap.graph.scalars import ScalarExpr
-from msopgen_wrap.graph.sizes import size_of
 from msopgen_wrap.graph.step_loops import STACK, first_step, step_calls, step_of
 from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.wide_products import has_input_dtypes
@@ -159,11 +159,14 @@ class _LoopPlanner:
         self.given = _items(begin)
 
     def _needed_results(self) -> list[Node]:
-        """Return the results of a step: the next states, and others that later passes read."""
+        """Return the results of a step: the next states, and others that any output needs."""
         results: list[Node] = list(self.stack.args[0])  # type: ignore[arg-type]
-        items = _items(self.stack)
+        spec = self.part.whole or self.part
+        site_of = sites(trace(spec, self.phases.variant).graph)
+        stack = next(n for n, site in site_of.items() if site == self.stack.meta["site"])
+        self.kept = {number: site_of[item] for number, item in _items(stack).items()}
         count = len(self.starts)
-        self.places = [n for n in range(len(results)) if n < count or n in items]
+        self.places = [n for n in range(len(results)) if n < count or n in self.kept]
         return [results[place] for place in self.places]
 
     # ---- what lies in memory before the loop ----------------------------------------------------
@@ -294,13 +297,20 @@ class _LoopPlanner:
         value = _filled_with(start)
         if value is None or self._name(start):
             return LoopState(before, result, self._name(start))
+        return LoopState(before, result, self._new_name("start"), value, self._sizes(start))
+
+    def _sizes(self, start: Node) -> tuple[ScalarExpr, ...]:
+        """Return the sizes of a tensor of one number, as the calls that make it say them."""
         lowerer = Lowerer(self.part, self.traced, 0)
-        rank = start.meta["val"].dim()
-        shape = [size_of(start, axis, lowerer.size_symbols()) for axis in range(rank)]
-        sizes = tuple(size for size in shape if size is not None)
-        if len(sizes) < rank:
-            raise OpgenError(self._refused("the sizes of a state do not follow from inputs alone"))
-        return LoopState(before, result, self._new_name("start"), value, sizes)
+        above = ancestors(start) | {start}
+        try:
+            for node in (n for n in self.traced.graph.nodes if n in above):
+                lowerer.values[node] = lowerer.lowered(node)
+            axes = range(start.meta["val"].dim())
+            return tuple(lowerer.known_size(start, axis) for axis in axes)
+        except OpgenError:
+            why = "the sizes of a state do not follow from inputs alone"
+            raise OpgenError(self._refused(why)) from None
 
     def _slice(self, number: int) -> TensorParam:
         """Return the temporary of a slice, without a site where no step reads it."""
@@ -314,7 +324,6 @@ class _LoopPlanner:
     def _result(self, number: int) -> tuple[TensorParam, TensorParam]:
         """Return the temporaries of a result of a step, and of those of all steps."""
         node = self.results[number]
-        item = _items(self.stack).get(self.places[number])
         if "site" not in node.meta or node not in step_calls(self.begin, self.stack):
             raise OpgenError(self._refused("a result of a step is not computed by it"))
         dtypes = (
@@ -327,7 +336,7 @@ class _LoopPlanner:
         param = TensorParam(
             self._new_name("next"), dtypes, doc=f"{what} a step, {kind}", site=node.meta["site"]
         )
-        site = item.meta["site"] if item is not None else None
+        site = self.kept.get(self.places[number])
         stack = replace(
             param, name=self._new_name("steps"), doc=f"{what} each step, {kind}", site=site
         )
