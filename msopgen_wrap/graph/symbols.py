@@ -37,6 +37,7 @@ from msopgen_wrap.graph.demands import Demands, divides
 from msopgen_wrap.graph.random_numbers import TracedRandomNumbers
 from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.graph.size_loops import SizeLoops
+from msopgen_wrap.graph.whole_quotients import decided_equality
 from msopgen_wrap.spec import compute_limits
 from msopgen_wrap.torch_import import torch
 
@@ -173,6 +174,9 @@ class SymbolEnv(ShapeEnv):
         expr = sym_node.expr
         if self._asks_attr(expr):
             return self._about_attrs(expr, sym_node, fallback_value)
+        equal = decided_equality(expr)
+        if equal is not None:
+            return sympy.true if equal else sympy.false
         return super().evaluate_sym_node(sym_node, size_oblivious, fallback_value)
 
     def _asks_attr(self, expr: Any) -> bool:

@@ -84,10 +84,22 @@ def _local_response_norm(
     return x / (power if isinstance(beta, torch.SymFloat) else torch.pow)(base, beta)
 
 
+def _chunk(x: Any, chunks: Any, dim: Any = 0) -> Any:
+    # for all steps of a loop PyTorch takes the sizes of the sample
+    levels = torch._C._functorch.get_interpreter_stack() or []
+    if not any(level.key() == torch._C._functorch.TransformType.Vmap for level in levels):
+        return NotImplemented
+    total = x.shape[dim]
+    size = (total + chunks - 1) // chunks
+    return x.split_with_sizes([*[size] * (chunks - 1), total - size * (chunks - 1)], dim)
+
+
 # Numbers of a list in brackets, and channels of a sum, that are taken one by one.
 _MOST_LISTED = 16
 
 _REPLACED: dict[Any, Callable[..., Any]] = {
+    torch.chunk: _chunk,
+    torch.Tensor.chunk: _chunk,
     functional.linear: _linear,
     functional.local_response_norm: _local_response_norm,
     functional.pad: _pad,
