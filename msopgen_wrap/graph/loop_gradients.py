@@ -214,7 +214,7 @@ def _gradients(
                 return tuple(_floats(call.step(*own, *other)))
 
         variables = [*(before[n] for n in states), *(slices[n] for n in sources)]
-        _, pull = torch.func.vjp(forward, *variables)
+        pull: Any = torch.func.vjp(forward, *variables)[1]
         for n, gradient in enumerate(after):  # results begin with states
             weights[n] = weights[n] + gradient
         return (*pull(tuple(weights)), *weights[: len(states)])
@@ -260,7 +260,7 @@ def _of_all_steps(call: LoopCall, places: list[int], weights: list[Any]) -> dict
 
         return torch.vmap(one)(*call.befores, *sources)
 
-    _, pull = torch.func.vjp(forward, *(inputs[n] for n in places))
+    pull: Any = torch.func.vjp(forward, *(inputs[n] for n in places))[1]
     return dict(zip(places, pull(tuple(weights)), strict=True))
 
 

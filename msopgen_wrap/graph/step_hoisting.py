@@ -195,9 +195,11 @@ def _has_heavy_nodes(before: int) -> bool:
 
 
 # Calls that make numbers, or move elements.
-_LIGHT = ("aten.full", "aten.zeros", "aten.ones", "aten.empty", "aten.new_", "aten.arange")
-_LIGHT += ("aten.scalar_tensor", "aten.sym_", "aten._to_copy", "aten.cat.", "aten.stack.")
-_LIGHT += ("aten.clone", "aten.copy", "aten.lift_fresh", "aten.detach", "aten.roll", "aten.flip")
+_LIGHT = (
+    *("aten.full", "aten.zeros", "aten.ones", "aten.empty", "aten.new_", "aten.arange"),
+    *("aten.scalar_tensor", "aten.sym_", "aten._to_copy", "aten.cat.", "aten.stack."),
+    *("aten.clone", "aten.copy", "aten.lift_fresh", "aten.detach", "aten.roll", "aten.flip"),
+)
 
 
 def _is_heavy(node: Any) -> bool:

@@ -150,7 +150,8 @@ class StepRunner(torch.fx.Interpreter):
             self.env[begin] = [*rows[-1][: len(starts)], *_slices(sources, place)]
             for call in calls:
                 self.env[call] = super().run_node(call)
-            rows.append(list(self.map_nodes_to_values(n.args[0], n)))
+            results: Any = self.map_nodes_to_values(n.args[0], n)
+            rows.append(list(results))
         rows = rows[::-1] if reverse else rows
         return [torch.stack(column) for column in zip(*rows, strict=True)]
 

@@ -189,9 +189,8 @@ class _LoopPlanner:
             if not self._name(source):
                 if is_filled(source):
                     raise OpgenError(self._refused("the steps read slices of one number"))
-                given = self._source(number)
-                what = "a tensor whose slices the steps read"
-                self._must(self.phases.write(source, given), what)
+                written = self.phases.write(source, self._source(number))
+                self._must(written, "a tensor whose slices the steps read")
                 return True
         calls = step_calls(self.begin, self.stack)
         inside = {self.begin, *calls}
