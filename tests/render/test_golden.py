@@ -52,6 +52,26 @@ compute: |
 backward: none
 deterministic: false
 """
+# The passes of a step run once for each step of the loop.
+STEPS = """\
+op: StepLoop
+inputs:
+  x: {dtype: [float32, float16], rank: 3}
+  u: {dtype: x, shape: "[x[2], x[2]]"}
+outputs:
+  y: like x
+compute: |
+  h = torch.zeros_like(x[:, 0])
+  c = torch.ones_like(h)
+  rows = []
+  for t in range(x.shape[1] - 1, -1, -1):
+      c = 0.5 * c + torch.sigmoid(x[:, t] + h @ u)
+      h = torch.tanh(c)
+      rows.append(h)
+  y = torch.stack(rows[::-1], 1)
+backward: none
+"""
+INLINE = {"atomic_columns": ATOMIC, "step_loop": STEPS}
 CASES = [(op, style) for op, styles in OPS.items() for style in styles]
 
 
@@ -86,13 +106,14 @@ def test_sources(op, style, golden):
     golden(GOLDEN / style / f"{Path(op).name}.golden", files)
 
 
-def test_sums_by_atomics(golden):
-    spec = parse_spec(ATOMIC, "specs/weighted_softmax.yaml").spec
+@pytest.mark.parametrize("name", INLINE)
+def test_sources_of_formulas(name, golden):
+    spec = parse_spec(INLINE[name], "specs/formula.yaml").spec
     assert spec is not None
     parts = ("op_host", "op_kernel")
     files = render_project([spec], ProjectOptions(vendor="acme", parts=parts))
-    own = {f.path: f.text for f in files if "weighted_softmax" in Path(f.path).name}
-    golden(GOLDEN / "8.1" / "atomic_columns.golden", own)
+    own = {f.path: f.text for f in files if spec.name in Path(f.path).name}
+    golden(GOLDEN / "8.1" / f"{name}.golden", own)
 
 
 @pytest.mark.parametrize(("op", "style"), CASES[:2])

@@ -21,6 +21,15 @@ def parts_of(plan: PartsPlan, loop: StepLoop) -> list[OpPlan[Any]]:
     return [part for part in plan.parts if part.spec.loop == loop.number]
 
 
+def looped_text(plan: PartsPlan) -> list[str]:
+    """Return which classes run once for each step of a loop, a line for each loop."""
+    return [
+        f"Once for each step of loop {loop.number + 1}: "
+        f"{', '.join(body.class_name for part in parts_of(plan, loop) for body in part.bodies)}."
+        for loop in plan.loops
+    ]
+
+
 def steps_field(loop: StepLoop) -> str:
     """Return the tiling field with the number of steps."""
     return f"loop{loop.number + 1}Steps"

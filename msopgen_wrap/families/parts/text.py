@@ -10,6 +10,7 @@ from msopgen_wrap.families.parts.loop_text import (
     kernel_loop,
     loop_attrs,
     loop_fields,
+    looped_text,
     parts_of,
     tiling_loop,
 )
@@ -52,6 +53,7 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
             temporaries=[{"name": p.name, "doc": p.doc} for p, _, _ in _placed(plan)],
             slabs=plan.slabs,
             joined=_joined_text(plan.slabs),
+            looped=looped_text(plan),
             variants=[_calls(plan, kernels, index) for index in range(len(plan.variants))],
             absent_types=absent_types(spec, types),
         )
