@@ -9,16 +9,15 @@
 
 namespace opgen {
 
-// Fills a tensor in global memory with a number; all vector cores share it. T has 1, 2 or 4 bytes, or
-// the number is 0.
+// Fills a tensor in global memory with a number; all vector cores share it. T has 1, 2 or 4 bytes,
+// or the number is 0.
 template <typename T>
 class StartValue {
  public:
     __aicore__ inline StartValue() {}
 
     // total: elements of the tensor.
-    __aicore__ inline void Init(GM_ADDR tensor, uint64_t total, float value,
-                                AscendC::TPipe* pipe) {
+    __aicore__ inline void Init(GM_ADDR tensor, uint64_t total, float value, AscendC::TPipe* pipe) {
         gm_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(tensor));
         total_ = total;
         word_ = Word(value);
