@@ -79,10 +79,15 @@ def _plan_with_loops(spec: OpSpec) -> OpPlan[Any]:
     except OpgenError as error:
         if spec.stepwise or spec.compute is None or not has_loops(spec.compute.text):
             raise
+        refused = error
+    over_axes = any(d.code == "OPG351" for d in refused.diagnostics)
+    for loops in ("axes", "counts"):
         try:
-            return _plan(replace(spec, stepwise=True))
+            return _plan(replace(spec, stepwise=loops))
         except OpgenError as other:
-            raise other from error
+            if over_axes and loops == "axes":
+                refused = other
+    raise refused
 
 
 def _take_demands(plan: OpPlan[Any], spec: OpSpec) -> None:

@@ -34,9 +34,9 @@ class TracedRandomNumbers(RandomNumbers):
     whole: Any = staticmethod(torch.sym_int)
     largest: Any = staticmethod(torch.sym_max)
 
-    def __init__(self) -> None:
+    def __init__(self, *, stepwise: bool = False) -> None:
         self.loops = 0
-        self.stepwise = False
+        self.stepwise = stepwise
 
     def loop(self, step: Any, states: Any, inputs: Any, reverse: bool = False) -> Any:
         """Return the results of a loop, whose step is recorded once."""

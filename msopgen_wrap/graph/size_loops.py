@@ -162,14 +162,16 @@ class SizeLoop:
             for a, b, kind in zip(carried, found, kinds, strict=True)
             if kind == "state"
         ]
-        if not self._sources:
+        if not self._sources and not (starts and type(self._steps) is int):
             self.refuse("no step reads a slice")
-        reverse = not any(source.forward for source in self._sources.values())
+        reverse = bool(self._sources) and not any(
+            source.forward for source in self._sources.values()
+        )
         keys = list(self._sources)
 
         def step(*given: Any) -> tuple[Any, ...]:
             states = list(given[: len(starts)])
-            self._given = dict(zip(keys, given[len(starts) :], strict=True))
+            self._given = dict(zip(keys, given[len(starts) :], strict=False))
             values = _copies(carried)
             for place, kind in enumerate(kinds):
                 if kind == "state":
@@ -182,6 +184,8 @@ class SizeLoop:
             )
 
         slices = [self._slices(self._sources[key], reverse) for key in keys]
+        if not slices:  # a tensor that no step reads says how many there are
+            slices = [starts[0].new_ones(self._steps)]
         if starts:
             results = listed(self._loop(step, starts, slices, reverse))
         else:
@@ -224,6 +228,8 @@ class SizeLoop:
 
     def _last(self, start: Any, rows: Any, reverse: bool) -> Any:
         """Return a state after the loop; without steps it is the one before it."""
+        if type(self._steps) is int and self._steps > 0:
+            return rows.select(0, 0 if reverse else self._steps - 1)
         if reverse:
             return torch.cat([rows, start.unsqueeze(0)]).select(0, 0)
         return torch.cat([start.unsqueeze(0), rows]).select(0, self._steps)
@@ -244,10 +250,18 @@ class SizeLoops:
     Args:
         env: its symbols.
         loop: makes the calls of a loop, as ``opgen.loop``.
+
+    Attributes:
+        counted: whether loops over numbers are loops of the graph, too.
     """
 
-    def __init__(self, env: Any, loop: Any) -> None:
-        self._env, self._loop = env, loop
+    def __init__(self, env: Any, loop: Any, *, counted: bool = False) -> None:
+        self._env, self._loop, self.counted = env, loop, counted
+
+    def is_counted(self, *ends: Any) -> bool:
+        """Whether a loop over numbers is recorded by its step."""
+        numbers = all(type(end) is int for end in ends)
+        return self.counted and numbers and len(range(*ends)) > 1
 
     def is_open(self, *ends: Any) -> bool:
         """Whether a loop has as many steps as an axis, or too many to be written out."""

@@ -287,10 +287,14 @@ class SymbolEnv(ShapeEnv):
 
     # ---- what compute calls --------------------------------------------------------------------
 
-    def namespace(self) -> dict[str, Any]:
-        """Return replacements of the names in ``compute`` that would ask for values."""
-        functions = TracedRandomNumbers()
-        loops = SizeLoops(self, functions.loop)
+    def namespace(self, stepwise: str = "") -> dict[str, Any]:
+        """Return replacements of the names in ``compute`` that would ask for values.
+
+        Args:
+            stepwise: which loops are recorded for one place (``OpSpec.stepwise``).
+        """
+        functions = TracedRandomNumbers(stepwise=bool(stepwise))
+        loops = SizeLoops(self, functions.loop, counted=stepwise == "counts")
         return {
             "math": _Mathematics(self),
             "opgen": functions,
@@ -306,6 +310,7 @@ class SymbolEnv(ShapeEnv):
             "__opgen_require_equal": self.require_equal,
             "__opgen_steps": self._steps,
             "__opgen_open": loops.is_open,
+            "__opgen_counted": loops.is_counted,
             "__opgen_size_steps": self._steps,
             "__opgen_run_steps": loops.run,
         }

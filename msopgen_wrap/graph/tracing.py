@@ -413,8 +413,7 @@ def _trace_once(
         unite_sizes(spec, dict(zip(names, tensors, strict=True)))
     chosen = spec.chosen_attrs(combo)
     fixed, symbols = attr_values(spec, {**dict(variant.attrs), **chosen}, structural, env)
-    namespace = env.namespace()
-    namespace["opgen"].stepwise = spec.stepwise
+    namespace = env.namespace(spec.stepwise)
     function = compute_function(spec, namespace)
     output_names = [p.name for p in spec.outputs]
     open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)

@@ -402,7 +402,8 @@ class OpSpec:
             an op itself.
         served: the variants of the op that a part serves, by their index; None for all of them.
         columns: the outputs of a part that are sums over all axes which its reductions keep.
-        stepwise: whether the steps of loops are passes (``graph.step_loops``).
+        stepwise: the steps of which loops are passes (``graph.step_loops``): ``axes``, those over
+            axes of tensors; ``counts``, those over numbers, too; empty for none.
         loop: of a part: the loop that it is a pass of, counted in the order of the graph.
         alike: whether a part takes the slabs that it writes for equally large; its tiling asks that
             of each call.
@@ -437,7 +438,7 @@ class OpSpec:
     whole: OpSpec | None = None
     served: tuple[int, ...] | None = None
     columns: tuple[str, ...] = ()
-    stepwise: bool = False
+    stepwise: str = ""
     loop: int | None = None
     alike: bool = False
     differentiated: bool = False

@@ -26,6 +26,11 @@ def is_open(*ends: Any) -> bool:
     return False
 
 
+def is_counted(*ends: Any) -> bool:
+    """Whether a loop over numbers is one whose steps are recorded once; only a trace says yes."""
+    return False
+
+
 def size_steps(*ends: Any) -> range:
     """Return the steps of a loop over an axis.
 
@@ -46,6 +51,7 @@ def run_steps(*_: Any) -> Any:
 #: What the rewritten code calls, by the names that it has there.
 SIZE_LOOP_HELPERS = {
     "__opgen_open": is_open,
+    "__opgen_counted": is_counted,
     "__opgen_size_steps": size_steps,
     "__opgen_run_steps": run_steps,
 }
@@ -61,7 +67,9 @@ def has_loops(text: str) -> bool:
 
 
 def with_size_loops(statements: list[ast.stmt], results: Iterable[str] = ()) -> list[ast.stmt]:
-    """Return statements in which loops over sizes are written for both cases.
+    """Return statements in which loops are written for both cases.
+
+    A loop over numbers is run step by step in the second case, as it is written.
 
     Args:
         results: names that are read behind the last statement.
@@ -70,16 +78,24 @@ def with_size_loops(statements: list[ast.stmt], results: Iterable[str] = ()) -> 
     assigned: set[str] = set()
     found = []
     for place, statement in enumerate(statements):
-        over_sizes = isinstance(statement, ast.For) and _has_size(statement.iter, sized)
-        if isinstance(statement, ast.For) and over_sizes:
+        if isinstance(statement, ast.For) and _is_range(statement):
             later = _loaded(statements[place + 1 :]) | {*results}
-            found.append(_both(statement, assigned, later))
+            over_sizes = _has_size(statement.iter, sized)
+            found.append(_both(statement, assigned, later, over_sizes=over_sizes))
         else:
             found.append(statement)
         if isinstance(statement, ast.Assign) and _has_size(statement.value, sized):
             sized |= _stored([statement])
         assigned |= _stored([statement])
     return found
+
+
+def _is_range(loop: ast.For) -> bool:
+    """Whether a loop counts by ``range``."""
+    call = loop.iter
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.keywords:
+        return False
+    return call.func.id == "range" and isinstance(loop.target, ast.Name)
 
 
 def _has_size(expression: ast.expr, sized: set[str]) -> bool:
@@ -97,12 +113,13 @@ def _has_size(expression: ast.expr, sized: set[str]) -> bool:
     return isinstance(expression, ast.Name) and expression.id in sized
 
 
-def _both(loop: ast.For, before: set[str], later: set[str]) -> ast.stmt:
+def _both(loop: ast.For, before: set[str], later: set[str], *, over_sizes: bool) -> ast.stmt:
     """Return the two forms of a loop.
 
     Args:
         before: names that are assigned before the loop.
         later: names that are read behind it; they have no value before it where only it has them.
+        over_sizes: whether sizes say how many steps there are.
     """
     assert isinstance(loop.iter, ast.Call) and isinstance(loop.target, ast.Name)
     counter = loop.target.id
@@ -113,12 +130,14 @@ def _both(loop: ast.For, before: set[str], later: set[str]) -> ast.stmt:
     arguments = ", ".join((counter, *carried))
     names = "".join(f"{name}, " for name in carried)
     ends = ", ".join(ast.unparse(end) for end in loop.iter.args)
+    test = "__opgen_open" if over_sizes else "__opgen_counted"
+    steps_of = "__opgen_size_steps" if over_sizes else "range"
     text = (
-        f"if __opgen_open({ends}):\n"
+        f"if {test}({ends}):\n"
         + "".join(f"    {name} = None\n" for name in new)
         + f"    def __opgen_step({arguments}):\n        return ({names})\n"
         f"    ({names}) = __opgen_run_steps(__opgen_step, ({names}), {ends})\n"
-        f"else:\n    for {counter} in __opgen_size_steps({ends}):\n        pass\n"
+        f"else:\n    for {counter} in {steps_of}({ends}):\n        pass\n"
     )
     if not carried:  # nothing would come of the loop
         text = text.replace("    () = ", "    ")

@@ -231,7 +231,7 @@ def test_gradients(gradient):
 
 
 def test_products_of_slices_are_made_before_the_loop():
-    spec = replace(spec_of("a product of the slice"), stepwise=True)
+    spec = replace(spec_of("a product of the slice"), stepwise="axes")
     graph = trace(spec, variants(spec)[0]).graph
     calls = [str(node.target) for node in graph.nodes]
     products = [n for n, call in enumerate(calls) if call == "aten.mm.default"]
@@ -253,3 +253,32 @@ def test_a_start_that_an_attr_gives_is_refused():
         plan_op(spec)
     assert [d.code for d in refused.value.diagnostics] == ["OPG351"]
     assert "an attr says what a state is at first" in refused.value.diagnostics[0].what
+
+
+NEWTON = (
+    "op: Newton\ninputs:\n  g: {dtype: float32, rank: 2, range: [-1, 1]}\noutputs:\n  y: like g\n"
+    "backward: kernel\ncompute: |\n  x = g / (g.norm() + 0.1)\n  for _ in range(COUNT):\n"
+    "    a = x @ x.T\n    x = 2.5 * x - (1.5 * a) @ x\n  y = x\n"
+)
+
+
+@pytest.mark.parametrize(("count", "looped"), [(3, False), (20, True)])
+def test_loops_over_numbers_are_written_out_where_there_is_room(count, looped):
+    spec = parse_spec(NEWTON.replace("COUNT", str(count)), "op.yaml").spec
+    assert spec is not None
+    plan = plan_op(spec)
+    assert any(part.spec.loop is not None for part in plan.parts) is looped
+    assert [loop.count for loop in plan.loops] == [count] * looped
+
+
+@pytest.mark.slow
+def test_the_gradient_of_a_loop_over_numbers(tmp_path):
+    spec = parse_spec(NEWTON.replace("COUNT", "6"), "op.yaml").spec
+    assert spec is not None
+    op = BuiltOp(gradient_spec(spec), tmp_path)
+    assert [loop.count for loop in op.plan.loops] == [6, 6]
+    for shape in ((3, 5), (16, 20)):
+        generator = torch.Generator().manual_seed(2)
+        names = [p.name for p in op.spec.inputs]
+        inputs = {name: torch.randn(shape, generator=generator) for name in names}
+        _compare(op, inputs, "float32")

@@ -114,8 +114,8 @@ def tiling_loop(plan: PartsPlan, loop: StepLoop, condition: str) -> dict[str, An
         "condition": condition,
         "what": ", ".join(r.param.name for r in loop.results),
         "shapes": lines,
-        "source": every[0],
-        "length": sizes[every[0]],
+        "source": every[0] if every else "",
+        "length": _length(loop, sizes),
         "checked": [{"source": s, "shape": sizes[s]} for s in dict.fromkeys(every[1:])],
         "slices": [{"name": s.param.name, "shape": sizes[s.source]} for s in loop.slices],
         "states": [
@@ -134,6 +134,14 @@ def tiling_loop(plan: PartsPlan, loop: StepLoop, condition: str) -> dict[str, An
             if r.param.name not in made
         ],
     }
+
+
+def _length(loop: StepLoop, sizes: dict[str, str]) -> str:
+    """Return how many steps there are, in C++."""
+    if not loop.slices:
+        return str(loop.count)
+    shape = sizes[loop.slices[0].source]
+    return f"{shape}.dim.empty() ? 0 : {shape}.dim[0]"
 
 
 def _slots(loop: StepLoop, result: LoopResult) -> str:

@@ -17,6 +17,7 @@ from msopgen_wrap.families.parts.graph_values import ancestors, is_filled, is_gi
 from msopgen_wrap.families.parts.operand_dtypes import stored_dtypes
 from msopgen_wrap.families.parts.temporaries import free_name
 from msopgen_wrap.graph.cuts import sites
+from msopgen_wrap.graph.equal_sizes import fixed_size
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.step_loops import STACK, first_step, step_calls, step_of
 from msopgen_wrap.graph.tracing import trace
@@ -94,6 +95,7 @@ class StepLoop:
         number: of the loop in its kernel; ``OpSpec.loop`` of its passes.
         states, slices, results: what the addresses of a step are computed for.
         backwards: whether it runs from the last place to the first.
+        count: the number of its steps, where the formula says it.
         served: the variants that have it.
     """
 
@@ -102,6 +104,7 @@ class StepLoop:
     slices: tuple[LoopSlice, ...]
     results: tuple[LoopResult, ...]
     backwards: bool
+    count: int | None = None
     served: tuple[int, ...] | None = None
 
     @property
@@ -201,10 +204,17 @@ class _LoopPlanner:
         return False
 
     def _read_sources(self) -> list[int]:
-        """Return the sources that steps read, else one: it tells how many steps there are."""
+        """Return the sources that steps read; one that tells how many steps there are, if none.
+
+        Where the formula says how many steps there are, no source has to.
+        """
         count = len(self.starts)
         read = [n for n in range(len(self.sources)) if count + n in self.given]
-        return read or [0]
+        return read or ([] if self._count() is not None else [0])
+
+    def _count(self) -> int | None:
+        """Return how many steps there are, where the formula says it."""
+        return fixed_size(self.sources[0].meta["val"].shape[0])
 
     def _source(self, number: int) -> TensorParam | None:
         """Return the temporary of a source whose slices are multiplied; None for any that suits."""
@@ -261,7 +271,15 @@ class _LoopPlanner:
         ]
         backwards = bool(self.begin.args[2])
         phases.loops.append(
-            StepLoop(number, tuple(states), tuple(read), tuple(stacks), backwards, self.part.served)
+            StepLoop(
+                number,
+                tuple(states),
+                tuple(read),
+                tuple(stacks),
+                backwards,
+                self._count(),
+                self.part.served,
+            )
         )
         phases.temporaries += [r.stack for r in stacks if r.stack.site is not None]
 
@@ -304,7 +322,10 @@ class _LoopPlanner:
         above = ancestors(start) | {start}
         try:
             for node in (n for n in self.traced.graph.nodes if n in above):
-                lowerer.values[node] = lowerer.lowered(node)
+                tensor = isinstance(node.meta.get("val"), (torch.Tensor, list, tuple))
+                lowerer.values[node] = None  # of what is computed, sizes alone are asked
+                if not tensor or is_given(node):
+                    lowerer.values[node] = lowerer.lowered(node)
             axes = range(start.meta["val"].dim())
             return tuple(lowerer.known_size(start, axis) for axis in axes)
         except OpgenError:
