@@ -90,7 +90,8 @@ class LoopTape:
             return (*listed(made), *given[: len(starts)])
 
         every = listed(run(with_states, starts, sources, reverse, call.ahead))
-        call.results, call.befores = every[: -len(starts)], every[-len(starts) :]
+        count = len(every) - len(starts)
+        call.results, call.befores = every[:count], every[count:]
         call.several = several[0]
         return tuple(call.results) if call.several else call.results[0]
 
@@ -116,6 +117,8 @@ def vjp_with_loops(
     formula: Callable[..., Any], targets: list[Any], run: Runner, *, in_steps: bool
 ) -> tuple[Any, Callable[[Any], Any], Any]:
     """Return ``torch.func.vjp(formula, *targets, has_aux=True)`` of a formula that may have loops.
+
+    The formula is run twice, so that others are better given to ``torch.func.vjp``.
 
     Args:
         formula: gives its outputs and something else.

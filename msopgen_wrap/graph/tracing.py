@@ -11,7 +11,7 @@ import ast
 import contextlib
 import functools
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,8 +74,9 @@ from msopgen_wrap.graph.views import (
 )
 from msopgen_wrap.graph.wide_products import number_products, widen
 from msopgen_wrap.spec.compute_runner import error_place
-from msopgen_wrap.spec.differentiation import traced_results, traced_vjp
+from msopgen_wrap.spec.differentiation import differentiated_by, traced_results
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
+from msopgen_wrap.spec.size_loops import has_loops
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -418,17 +419,22 @@ def _trace_once(
     output_names = [p.name for p in spec.outputs]
     open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)
     numbers: dict[str, Any] = {}
+    assert spec.compute is not None
+    differentiated: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+    if spec.differentiated and has_loops(spec.compute.text):
+        run_loop, in_steps = namespace["opgen"].run_loop, not spec.stepwise
+        by_loops = functools.partial(vjp_with_loops, run=run_loop, in_steps=in_steps)
+        differentiated = functools.partial(differentiated_by, by_loops)
 
     def run(*args: Any) -> list[torch.Tensor]:
         inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
-        traced_vjp.set(
-            functools.partial(
-                vjp_with_loops, run=namespace["opgen"].run_loop, in_steps=not spec.stepwise
-            )
-        )
-        with Composites(spec.differentiated, open_rank), traced_results() as saved:
+        with (
+            Composites(spec.differentiated, open_rank),
+            traced_results() as saved,
+            differentiated(),
+        ):
             outputs = function(inputs, call_attrs(fixed, symbols, args[len(names) :]))
         result = []
         for name in output_names:

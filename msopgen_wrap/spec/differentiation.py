@@ -171,9 +171,28 @@ def traced_results() -> contextlib.AbstractContextManager[Pairs]:
     return _collected(_traced_results)
 
 
-# What differentiates a formula in a trace: a function of the formula, which gives its outputs and
-# something else, and of the tensors to differentiate by. It returns what ``torch.func.vjp`` does.
-traced_vjp: ContextVar[Callable[[Callable[..., Any], list[Any]], Any]] = ContextVar("traced_vjp")
+def _plain_vjp(formula: Callable[..., Any], targets: list[Any]) -> Any:
+    from msopgen_wrap.torch_import import torch
+
+    return torch.func.vjp(formula, *targets, has_aux=True)
+
+
+_vjp_of_trace: ContextVar[Callable[..., Any]] = ContextVar("vjp_of_trace", default=_plain_vjp)
+
+
+@contextlib.contextmanager
+def differentiated_by(function: Callable[[Callable[..., Any], list[Any]], Any]) -> Iterator[None]:
+    """Differentiate formulas in a trace by another function than ``torch.func.vjp``.
+
+    Args:
+        function: of a formula, which gives its outputs and something else, and of the tensors to
+            differentiate by; returns what ``torch.func.vjp`` does.
+    """
+    token = _vjp_of_trace.set(function)
+    try:
+        yield
+    finally:
+        _vjp_of_trace.reset(token)
 
 
 def _traced_vjp(run: Callable[..., Any], targets: list[Any]) -> tuple[Any, Any]:
@@ -183,7 +202,7 @@ def _traced_vjp(run: Callable[..., Any], targets: list[Any]) -> tuple[Any, Any]:
         with _collected(_saved_results) as pairs:
             return run(*chosen), pairs
 
-    found: Any = traced_vjp.get()(with_results, targets)
+    found: Any = _vjp_of_trace.get()(with_results, targets)
     outputs, pull, pairs = found
     traced = _traced_results.get()
     if traced is not None:
