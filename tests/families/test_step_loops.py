@@ -89,6 +89,13 @@ CASES = {
             *(["contract", "elementwise"], "elementwise"),
         ],
     ),
+    "a state that no step reads": Case(
+        "a = torch.zeros_like(x[:, 0])\ng = torch.ones_like(a)\nrows = []\n"
+        "for t in range(x.shape[1]):\n  a = torch.tanh(x[:, t] @ u)\n"
+        "  g = torch.tanh(g @ u + a)\n  rows.append(g)\ny = torch.stack(rows, 1) + a.unsqueeze(1)",
+        ["contract", "elementwise", ["contract", "elementwise"], "elementwise"],
+        gradient=False,
+    ),
     "a moved state": Case(
         f"{LOOP}  h = torch.roll(h, 1, -1) * 0.9 + x[:, t]\n{END}",
         ["elementwise", ["elementwise"], "elementwise"],

@@ -256,8 +256,14 @@ class _LoopPlanner:
             phases.taken |= {p.name for p in phases.temporaries}
             phases.temporaries = known
         states = []
+        read_names = {
+            view.tensor
+            for plan in phases.plans
+            if plan.spec.loop == number
+            for view in plan.operands().values()
+        }
         for place, before in enumerate(befores):
-            if before is None:
+            if before is None or before.name not in read_names:
                 continue
             if before.dtypes != made[place].dtypes:
                 raise OpgenError(self._refused("its next state has another dtype"))
