@@ -229,8 +229,9 @@ def test_boxes_are_even(add, dims, axis, combo, cores):
     y = [1 if i == axis % len(dims) else d for i, d in enumerate(dims)]
     fields = add.tile([tuple(dims), tuple(y)], [tuple(dims)], combo=combo, cores=cores)
     ratio, tiles = balance(fields)
-    # Shares of less than one vector instruction (64 elements) take equally long.
-    assert tiles < 4 or ratio <= BALANCE or fields["total"] < 64 * cores
+    # Shares of less than one vector instruction (64 elements) take equally long. Boxes have whole
+    # rows: of 161 rows for 4 cores one gets 45, 12% more than the mean.
+    assert tiles < 4 or ratio <= BALANCE + 0.02 or fields["total"] < 64 * cores
 
 
 def counts(op, sizes, **options):
