@@ -17,6 +17,7 @@ from msopgen_wrap.families.index import Index
 from msopgen_wrap.families.order import Order
 from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.curable import curable
+from msopgen_wrap.families.parts.step_loops import loop_refusal
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.families.scan import Scan
 from msopgen_wrap.families.schedule_checks import check_schedule
@@ -138,7 +139,8 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
 
     if spec.stepwise and first_step(traced().graph) is not None:
         if spec.whole is not None:
-            raise OpgenError(_has_loop(spec))
+            why = "its results lie in the workspace before other passes read them"
+            raise OpgenError(loop_refusal(spec, why))
         return Parts(_plan).plan(spec, every, first)
     family = next(f for f in FAMILIES if f.claims(spec, traced))
     try:
@@ -156,16 +158,6 @@ def _plan(spec: OpSpec) -> OpPlan[Any]:
     if spec.whole is not None:
         return plan
     return Parts(_plan).plan_in_slabs(spec, every, plan) or plan
-
-
-def _has_loop(spec: OpSpec) -> Diagnostic:
-    return Diagnostic(
-        "OPG351",
-        f"{spec.op} has a loop whose steps take several passes",
-        spec.compute.location if spec.compute else Location(spec.path),
-        "a pass runs no such loop: its results lie in the workspace before other passes read them",
-        "write the kernel with `kernel:`",
-    )
 
 
 def _trace_variants(spec: OpSpec, every: list[Variant], first: dict[int, TracedGraph]) -> None:

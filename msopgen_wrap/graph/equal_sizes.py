@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.torch_import import torch
@@ -20,3 +21,8 @@ def always_equal(first: Any, second: Any) -> bool:
     if isinstance(first, torch.SymInt) and isinstance(second, torch.SymInt):
         return bool(first.node.expr == second.node.expr)
     return False
+
+
+def same_sizes(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Whether two shapes are the same in every call, not in the sample alone."""
+    return len(first) == len(second) and all(map(always_equal, first, second))

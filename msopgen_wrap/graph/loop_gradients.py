@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.graph.equal_sizes import always_equal
+from msopgen_wrap.graph.equal_sizes import same_sizes
 from msopgen_wrap.graph.size_loops import has_counter
 from msopgen_wrap.graph.step_hoisting import Calls, Place
 from msopgen_wrap.spec.loops import Step, listed
@@ -137,16 +137,11 @@ def vjp_with_loops(
 
     def again(*chosen: Any) -> Any:
         variables = iter(chosen[len(targets) :])
-        given = [
-            tuple(next(variables) if r.is_floating_point() else r for r in call.results)
-            for call in first.calls
-        ]
-        second = LoopTape(
-            [
-                results if call.several else results[0]
-                for call, results in zip(first.calls, given, strict=True)
-            ]
-        )
+        given = []
+        for call in first.calls:
+            results = (next(variables) if r.is_floating_point() else r for r in call.results)
+            given.append(tuple(results) if call.several else next(results))
+        second = LoopTape(given)
         with _recorded(second):
             outputs, others = formula(*chosen[: len(targets)])
         needs[:] = [[_is_needed(x) for x in call.inputs] for call in second.calls]
@@ -237,11 +232,7 @@ def _gradients(
 
 def _is_as_large(source: Any, starts: list[Any]) -> bool:
     """Whether a slice has the shape of a state: no step adds up what makes its gradient."""
-    shape = source.shape[1:]
-    return any(
-        len(start.shape) == len(shape) and all(map(always_equal, start.shape, shape))
-        for start in starts
-    )
+    return any(same_sizes(start.shape, source.shape[1:]) for start in starts)
 
 
 def _of_all_steps(call: LoopCall, places: list[int], weights: list[Any]) -> dict[int, Any]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from msopgen_wrap.graph.axes_of_one import is_one
 from msopgen_wrap.graph.size_order import at_most, expression
+from msopgen_wrap.spec.differentiation import is_from_attrs
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -287,8 +288,7 @@ def _select_scatter(x: Any, source: Any, dim: int, index: Any) -> Any:
     if is_one(x.shape[dim]):
         return source.unsqueeze(dim)  # nothing of x is left
     if type(index) is not int:
-        attrs = getattr(getattr(index, "node", None), "shape_env", None)
-        if attrs is None or index.node.expr.free_symbols & set(getattr(attrs, "attr_of", ())):
+        if is_from_attrs(index):
             return NotImplemented  # of any sign
         at = index  # a size
     else:

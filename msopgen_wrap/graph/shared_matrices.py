@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.equal_sizes import same_sizes
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -44,7 +45,7 @@ def _repeated(node: Any) -> Node | None:
         if node.target is _aten.expand.default:
             own = source.meta["val"]
             return source if own.dim() == 2 else _without_batch(source)
-        if node.target not in _RESHAPES or not _same(source.meta["val"].shape, sizes):
+        if node.target not in _RESHAPES or not same_sizes(source.meta["val"].shape, sizes):
             return None
         node = source
     return None
@@ -54,10 +55,6 @@ def _without_batch(node: Any) -> Node | None:
     """Return the matrix that is given an axis of one in front; None for others."""
     added = node.target is _aten.unsqueeze.default and node.args[1] in (0, -3)
     return node.args[0] if added and node.args[0].meta["val"].dim() == 2 else None
-
-
-def _same(one: Any, other: Any) -> bool:
-    return len(one) == len(other) and all(str(a) == str(b) for a, b in zip(one, other, strict=True))
 
 
 def _size(graph: Graph, node: Any, axis: int) -> Any:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.graph.equal_sizes import same_sizes
 from msopgen_wrap.graph.step_hoisting import Calls, Place, hoisted
 from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.spec.loops import Step, check_states, length_of, listed
@@ -101,7 +102,7 @@ def fill_slices(graph: Graph) -> None:
             item = items.get(number)
             if item is None or source.target not in (_aten.full_like.default, _aten.full.default):
                 continue
-            alike = (n for n in items.values() if n is not item and _same_sizes(n, item))
+            alike = (n for n in items.values() if n is not item and _is_alike(n, item))
             like = next(alike, None)
             if like is not None:
                 with graph.inserting_after(like if item < like else item):
@@ -112,9 +113,9 @@ def fill_slices(graph: Graph) -> None:
                     graph.erase_node(item)
 
 
-def _same_sizes(one: Node, other: Node) -> bool:
+def _is_alike(one: Node, other: Node) -> bool:
     first, second = one.meta["val"], other.meta["val"]
-    return first.dtype == second.dtype and str(list(first.shape)) == str(list(second.shape))
+    return first.dtype == second.dtype and same_sizes(first.shape, second.shape)
 
 
 def step_calls(begin: Node, stack: Node) -> list[Node]:

@@ -12,7 +12,7 @@ import operator
 from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
-from msopgen_wrap.graph.equal_sizes import always_equal, fixed_size
+from msopgen_wrap.graph.equal_sizes import always_equal, fixed_size, same_sizes
 from msopgen_wrap.graph.pieces import is_split, slice_pieces
 from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.torch_import import torch
@@ -121,7 +121,9 @@ def _reshaped_back(node: Node) -> Node | None:
     """Return the node whose shape two reshapes give back, None where they are no such ones."""
     first: Any = node.args[0] if node.target in RESHAPES else None
     source: Any = first.args[0] if isinstance(first, Node) and first.target in RESHAPES else None
-    if not isinstance(source, Node) or not _same_sizes(source, node):
+    if not isinstance(source, Node) or not same_sizes(
+        source.meta["val"].shape, node.meta["val"].shape
+    ):
         return None
     between = source.target in PRODUCTS and any(user.target in PRODUCTS for user in node.users)
     return None if between else source
@@ -137,12 +139,6 @@ def _is_idle(node: Node) -> bool:
         before, length, size = node.args[2:5]
         return bool(before == 0 and length == size)
     return False
-
-
-def _same_sizes(first: Any, second: Any) -> bool:
-    """Whether two nodes have the same sizes in every call, not in the sample alone."""
-    one, other = first.meta["val"].shape, second.meta["val"].shape
-    return len(one) == len(other) and all(map(always_equal, one, other))
 
 
 def drop_slices_of_repeats(graph: Graph) -> None:
@@ -182,7 +178,9 @@ def repeats_nothing(node: Node) -> bool:
     """
     above = reached(node.all_input_nodes, lambda n: n.all_input_nodes)
     inputs = [n for n in above if n.op == "placeholder" and is_tensor(n)]
-    return len(inputs) == 1 and _same_sizes(node.args[0], node)
+    source: Any = node.args[0]
+    whole = same_sizes(source.meta["val"].shape, node.meta["val"].shape)
+    return len(inputs) == 1 and whole
 
 
 def _is_of_wide_input(view: Node) -> bool:

@@ -209,6 +209,7 @@ class SizeReader(Emitter):
         return None if size is not None and counts & _constants(size) else size
 
     def known_size(self, source: Node, axis: int) -> ScalarExpr:
+        """Return a size of a tensor over sizes of inputs; raises OPG334 where it has none."""
         view = self.values[source]
         if isinstance(view, View) and view.steps and not is_expanded(source):
             size = self._size_of(source, axis)

@@ -124,12 +124,12 @@ def _as_output(output: Any, weight: Any) -> Any:
     from msopgen_wrap.torch_import import torch
 
     weight = weight.to(output.dtype)
-    if not any(map(_from_attrs, output.shape)):
+    if not any(map(is_from_attrs, output.shape)):
         return weight
     return torch.ops.opgen.given_shape(weight, list(output.shape))  # graph.given_shapes
 
 
-def _from_attrs(size: Any) -> bool:
+def is_from_attrs(size: Any) -> bool:
     """Whether a size of a trace is made of attrs, which have symbols of their own."""
     node = getattr(size, "node", None)
     attrs = getattr(getattr(node, "shape_env", None), "attr_of", ())

@@ -10,8 +10,8 @@
 namespace opgen {
 
 // Fills a tensor in global memory with a number; all vector cores share it. T has 1, 2 or 4 bytes,
-// or the number is 0.
-template <typename T>
+// or the number is 0. A store takes kBytes.
+template <typename T, uint32_t kBytes = 8192>
 class StartValue {
  public:
     __aicore__ inline StartValue() {}
@@ -39,8 +39,6 @@ class StartValue {
     }
 
  private:
-    static constexpr uint32_t kBytes = 8192;
-
     // The number in each place of a word.
     __aicore__ static inline int32_t Word(float value) {
         if constexpr (std::is_same<T, float>::value) {

@@ -5,7 +5,7 @@
 #define OPGEN_ZEROS_H
 
 #include "kernel_operator.h"
-#include "opgen/tile.h"
+#include "opgen/start_value.h"
 
 namespace opgen {
 
@@ -17,9 +17,7 @@ class Zeros {
 
     template <typename Tiling>
     __aicore__ inline void Init(GM_ADDR tensor, const Tiling& tiling, AscendC::TPipe* pipe) {
-        gm_.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(tensor));
-        total_ = tiling.total;
-        pipe->InitBuffer(zeros_, kBytes);
+        zeros_.Init(tensor, tiling.total, 0.0f, pipe);
     }
     // Beside a class that has a workspace.
     template <typename Tiling>
@@ -27,27 +25,12 @@ class Zeros {
                                 AscendC::TPipe* pipe) {
         Init(tensor, tiling, pipe);
     }
-    __aicore__ inline void Process() {
-        constexpr uint32_t kElements = kBytes / sizeof(T);
-        LocalTensor<T> tile = zeros_.template Get<T>();
-        AscendC::Duplicate(tile.template ReinterpretCast<int32_t>(), 0,
-                           static_cast<int32_t>(kBytes / sizeof(int32_t)));
-        Order<AscendC::HardEvent::V_MTE3>();
-        Share share;
-        share.Init((total_ + kElements - 1) / kElements);
-        for (uint64_t i = share.first; i < share.last; ++i) {
-            const uint64_t left = total_ - i * kElements;
-            StoreRange(gm_[i * kElements], tile,
-                       left < kElements ? static_cast<uint32_t>(left) : kElements);
-        }
-    }
+    __aicore__ inline void Process() { zeros_.Process(); }
 
  private:
     static constexpr uint32_t kBytes = 32768;
 
-    AscendC::TBuf<AscendC::TPosition::VECCALC> zeros_;
-    GlobalTensor<T> gm_;
-    uint64_t total_ = 0;
+    StartValue<T, kBytes> zeros_;
 };
 
 }  // namespace opgen

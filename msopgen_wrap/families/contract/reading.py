@@ -276,6 +276,7 @@ class ProductLowerer(Lowerer):
         return steps, False
 
     def known_size(self, source: Node, axis: int) -> Any:
+        """Return a size of a tensor, as the trace knows it if it does."""
         size = self._size_of(source, axis)
         return super().known_size(source, axis) if size is None else size
 

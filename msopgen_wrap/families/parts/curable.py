@@ -11,10 +11,8 @@ from msopgen_wrap.diagnostics import OpgenError
 # anchor does not take in (350).
 CURABLE = {"OPG202", "OPG310", "OPG311", "OPG331", "OPG332", "OPG335", "OPG336", "OPG337"}
 CURABLE |= {"OPG338", "OPG350"}
-# more than one product of matrices, convolution or attention
-CURABLE |= {"OPG370", "OPG410", "OPG420"}
-# a loop whose steps one pass cannot run
-CURABLE |= {"OPG351"}
+# a loop whose steps one pass cannot run; more than one product, convolution or attention
+CURABLE |= {"OPG351", "OPG370", "OPG410", "OPG420"}
 
 
 def curable(error: OpgenError) -> bool:

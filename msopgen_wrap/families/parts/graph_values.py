@@ -37,10 +37,12 @@ _COUNTS = {
 
 
 def tags(node: Node) -> Sequence[Any]:
+    """Return the tags of a call's operator."""
     return getattr(node.target, "tags", ()) if node.op == "call_function" else ()
 
 
 def is_tensor(node: Any) -> bool:
+    """Whether an argument of a call is a node that gives one tensor."""
     return isinstance(node, Node) and isinstance(node.meta.get("val"), torch.Tensor)
 
 
@@ -54,6 +56,7 @@ def is_unknown(node: Node) -> bool:
 
 
 def ancestors(node: Node) -> set[Node]:
+    """Return the nodes that a node is made of, without itself."""
     return reached(node.all_input_nodes, lambda above: above.all_input_nodes)
 
 

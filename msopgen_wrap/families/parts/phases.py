@@ -352,8 +352,9 @@ class Phases:
         """
         found: dict[int, Node] = {}
         for node in traced.graph.nodes:
-            if torch.Tag.pointwise in tags(node) and 2 < len(read_values(node)) < MAX_OPERANDS:
-                found.setdefault(len(read_values(node)), node)
+            count = len(read_values(node)) if torch.Tag.pointwise in tags(node) else 0
+            if 2 < count < MAX_OPERANDS:
+                found.setdefault(count, node)
         outputs = set(traced.outputs.values())
         for count in sorted(found, reverse=True)[:_MOST_WIDTHS]:
             plan = self._plan([found[count]]) if found[count] not in outputs else None

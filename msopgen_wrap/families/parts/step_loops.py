@@ -8,6 +8,7 @@ every step with the addresses of that step.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from msopgen_wrap.graph.tracing import trace
 from msopgen_wrap.graph.wide_products import has_input_dtypes
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
-from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
 from msopgen_wrap.torch_import import torch
 
 if TYPE_CHECKING:
@@ -96,7 +97,6 @@ class StepLoop:
         states, slices, results: what the addresses of a step are computed for.
         backwards: whether it runs from the last place to the first.
         count: the number of its steps, where the formula says it.
-        served: the variants that have it.
     """
 
     number: int
@@ -105,7 +105,6 @@ class StepLoop:
     results: tuple[LoopResult, ...]
     backwards: bool
     count: int | None = None
-    served: tuple[int, ...] | None = None
 
     @property
     def read(self) -> set[str]:
@@ -144,7 +143,7 @@ def plan_loop(phases: Phases, part: OpSpec) -> bool:
     ends = (n for n in traced.graph.nodes if target_name(n) == STACK and step_of(n) is begin)
     stack = next(ends, None)
     if stack is None:
-        raise OpgenError(_refused(part, "the size of a value in a step is used outside of it"))
+        raise OpgenError(loop_refusal(part, "the size of a value in a step is used outside of it"))
     phases.given = traced.inputs
     planner = _LoopPlanner(phases, part, begin, stack, traced)
     if not planner.write_around():
@@ -153,24 +152,40 @@ def plan_loop(phases: Phases, part: OpSpec) -> bool:
 
 
 class _LoopPlanner:
+    """Plans one loop: the values that its steps read, one at a time, then the passes of a step."""
+
     def __init__(self, phases: Phases, part: OpSpec, begin: Node, stack: Node, traced: Any) -> None:
         self.phases, self.part, self.traced = phases, part, traced
         self.begin, self.stack = begin, stack
         self.starts: list[Node] = list(begin.args[0])  # type: ignore[arg-type]
         self.sources: list[Node] = list(begin.args[1])  # type: ignore[arg-type]
-        self.results = self._needed_results()
         self.given = _items(begin)
 
-    def _needed_results(self) -> list[Node]:
-        """Return the results of a step: the next states, and others that any output needs."""
-        results: list[Node] = list(self.stack.args[0])  # type: ignore[arg-type]
-        spec = self.part.whole or self.part
-        site_of = sites(trace(spec, self.phases.variant).graph)
+    @functools.cached_property
+    def kept(self) -> dict[int, Site]:
+        """The results of all steps that an output of the op needs, by their place."""
+        graph = trace(self.part.whole or self.part, self.phases.variant).graph
+        site_of = sites(graph)
         stack = next(n for n, site in site_of.items() if site == self.stack.meta["site"])
-        self.kept = {number: site_of[item] for number, item in _items(stack).items()}
+        return {number: site_of[item] for number, item in _items(stack).items()}
+
+    @functools.cached_property
+    def places(self) -> list[int]:
+        """The places of the results of a step: of the next states, and of others that are kept."""
         count = len(self.starts)
-        self.places = [n for n in range(len(results)) if n < count or n in self.kept]
-        return [results[place] for place in self.places]
+        every = range(len(self.stack.args[0]))  # type: ignore[arg-type]
+        return [n for n in every if n < count or n in self.kept]
+
+    @functools.cached_property
+    def results(self) -> list[Node]:
+        """What the passes of a step make, in the order of ``places``."""
+        every: Any = self.stack.args[0]
+        return [every[place] for place in self.places]
+
+    @functools.cached_property
+    def calls(self) -> list[Node]:
+        """The calls of a step."""
+        return step_calls(self.begin, self.stack)
 
     # ---- what lies in memory before the loop ----------------------------------------------------
 
@@ -195,9 +210,8 @@ class _LoopPlanner:
                 written = self.phases.write(source, self._source(number))
                 self._must(written, "a tensor whose slices the steps read")
                 return True
-        calls = step_calls(self.begin, self.stack)
-        inside = {self.begin, *calls}
-        for call in calls:
+        inside = {self.begin, *self.calls}
+        for call in self.calls:
             for node in call.all_input_nodes:
                 if node not in inside and _is_computed(node) and self.phases.write(node):
                     return True
@@ -284,7 +298,6 @@ class _LoopPlanner:
                 tuple(stacks),
                 backwards,
                 self._count(),
-                self.part.served,
             )
         )
         phases.temporaries += [r.stack for r in stacks if r.stack.site is not None]
@@ -350,7 +363,7 @@ class _LoopPlanner:
     def _result(self, number: int) -> tuple[TensorParam, TensorParam]:
         """Return the temporaries of a result of a step, and of those of all steps."""
         node = self.results[number]
-        if "site" not in node.meta or node not in step_calls(self.begin, self.stack):
+        if "site" not in node.meta or node not in self.calls:
             raise OpgenError(self._refused("a result of a step is not computed by it"))
         dtypes = (
             self._state_dtypes(number)
@@ -375,17 +388,14 @@ class _LoopPlanner:
 
     def _state_dtypes(self, number: int) -> tuple[str, ...]:
         """Return the dtypes of a state: those of a product's operand where it is one."""
-        nodes = [self.results[number], self.given.get(number), *self._stacked(number)]
+        stacked = _items(self.stack).get(self.places[number])
+        nodes = [self.results[number], self.given.get(number), stacked]
         found = [
             self._must(stored_dtypes(self.part, node, self.phases.given), "a state")
             for node in nodes
             if node is not None
         ]
         return next((d for d in found if set(d) != {"float32"}), found[0])
-
-    def _stacked(self, number: int) -> list[Node]:
-        item = _items(self.stack).get(self.places[number])
-        return [] if item is None else [item]
 
     # ---- refusals -------------------------------------------------------------------------------
 
@@ -395,10 +405,11 @@ class _LoopPlanner:
         return made
 
     def _refused(self, why: str) -> Diagnostic:
-        return _refused(self.part, why)
+        return loop_refusal(self.part, why)
 
 
-def _refused(part: OpSpec, why: str) -> Diagnostic:
+def loop_refusal(part: OpSpec, why: str) -> Diagnostic:
+    """Return OPG351 for a loop whose steps are passes."""
     return Diagnostic(
         "OPG351",
         f"the loop cannot be a kernel: {why}",
