@@ -19,7 +19,7 @@ from msopgen_wrap.run.exact_slopes import ExactSlopes
 from msopgen_wrap.run.hidden_keys import HiddenKeys, causal_steps
 from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
-from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
+from msopgen_wrap.run.reference_modes import FloatEpsilon, KernelSteps, Provenance, StableOrders
 from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
 from msopgen_wrap.run.unset_polynomials import set_polynomials
 from msopgen_wrap.run.unspecified_integers import (
@@ -84,16 +84,28 @@ class KeepDouble(Provenance):
 
     Args:
         saturating: whether floats that an integer cannot hold become those of a kernel.
+        epsilon: whether numbers that follow from a dtype are those of float32 (``FloatEpsilon``);
+            not where the case itself is in float64.
 
     Attributes:
         unspecified: whether there was such a float.
     """
 
-    def __init__(self, saturating: bool = False) -> None:
+    def __init__(self, saturating: bool = False, epsilon: bool = True) -> None:
         super().__init__()
         self.saturating, self.unspecified = saturating, False
+        self._epsilon = FloatEpsilon() if epsilon else contextlib.nullcontext()
         self._hidden_keys = HiddenKeys(self.constant)
         self._slopes = ExactSlopes()
+
+    def __enter__(self) -> KeepDouble:
+        self._epsilon.__enter__()
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._epsilon.__exit__(*error)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})

@@ -48,6 +48,12 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.detach().to("cpu", dtype, copy=True)
 
 
+def _in_double(args: Sequence[Any]) -> bool:
+    """Whether an argument is a tensor of float64."""
+    tensors = (v for v in torch.utils._pytree.tree_leaves(list(args)) if torch.is_tensor(v))
+    return any(tensor.dtype is torch.float64 for tensor in tensors)
+
+
 def _same(value: Any) -> Any:
     return map_tensors(lambda t: t.detach().to("cpu", copy=True), value)
 
@@ -65,7 +71,7 @@ def forward_reference(
     """
     wide_args = [wide(a) for a in args]
     try:
-        with torch.no_grad(), KeepDouble() as origins:
+        with torch.no_grad(), KeepDouble(epsilon=not _in_double(args)) as origins:
             golden = results(reference(*wide_args, **kwargs), wide_args, mutates)
     except Exception as error:  # the user's code
         raise ReferenceRefused(first_line(error)) from error
@@ -112,7 +118,7 @@ def gradient_reference(
         ReferenceRefused: it raises in float64.
     """
     try:
-        with KeepDouble():
+        with KeepDouble(epsilon=not _in_double(args)):
             golden = _gradients(reference, [wide(a) for a in args], kwargs, wanted, weights)
     except Exception as error:  # the user's code
         raise ReferenceRefused(first_line(error)) from error

@@ -67,9 +67,13 @@ CASES = {
         ["scan", "elementwise"],
         shape="[*x[:-2], x[-1], x[-2]]",
     ),
+    # no axis lies together in the input and in the result
+    "along what a transposed tensor has together": Case(
+        "z = torch.cumsum(x.mT, -2) + 1", ["scan"], shape="[*x[:-2], x[-1], x[-2]]"
+    ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = ("two of one axis",)
+DEFAULT = ("two of one axis", "along what a transposed tensor has together")
 SHAPES = [(5, 9), (1, 300), (0, 7), (3, 0), (130, 999), (2, 20001), (700, 33), (3, 40, 8)]
 
 

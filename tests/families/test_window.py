@@ -234,6 +234,12 @@ def test_windows_that_pytorch_refuses_are_refused(call, words, tmp_path):
     assert words in f"{diagnostic.what} {diagnostic.why}"
 
 
+def test_numbers_of_an_axis_may_be_computed_before_a_window(tmp_path):
+    call = "F.avg_pool1d(x * (torch.arange(x.shape[-1]) * 2 - 1), 3, 1, 1)"
+    plan = plan_op(spec_of(Case(f"z = {call}", "like x", "3", []), tmp_path))
+    assert [part.family.name for part in plan.parts] == ["elementwise", "window"]
+
+
 def test_what_tiling_refuses_says_why(built):
     op, case = built
     if "every" not in case.attrs:

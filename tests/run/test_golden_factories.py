@@ -40,3 +40,16 @@ def test_sums_of_groups_begin_with_zeros_of_the_default_dtype() -> None:
     with KeepDouble():
         sums = torch.zeros(2).index_add(0, torch.tensor([0, 1, 0]), torch.ones(3).double())
     assert torch.equal(sums, torch.tensor([2.0, 1.0]).double())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_rms_norm_has_the_epsilon_of_float32(dtype: torch.dtype) -> None:
+    """PyTorch's default follows from the dtype: that of float64 would hide it for small elements."""
+    x = torch.full((4,), 1e-4, dtype=dtype)
+    with KeepDouble():
+        golden = torch.nn.functional.rms_norm(x.double(), [4])
+    native = torch.nn.functional.rms_norm(x, [4]).double()
+    torch.testing.assert_close(golden, native, rtol=torch.finfo(dtype).eps, atol=0)
+    with KeepDouble(epsilon=False):
+        own = torch.nn.functional.rms_norm(x.double(), [4])
+    assert float(own[0]) > 0.99

@@ -92,10 +92,10 @@ class WindowReader(AnchorReader):
             found["places"] = self.tensor(given.pop("positions"))
         for name, value in given.items():
             if isinstance(value, (list, tuple)):
-                read = self._last_size if name == "sizes" else self._number
+                read = self._last_size if name == "sizes" else self._argument
                 found[name] = tuple(map(read, value))
             elif isinstance(value, Node) or type(value) is int:
-                found[name] = self._number(value)
+                found[name] = self._argument(value)
             else:
                 found[name] = value
         return tensor, len(found.get("size") or found.get("outputs") or found["sizes"]), found
@@ -106,7 +106,7 @@ class WindowReader(AnchorReader):
         self.view = self.operands[name]
         return name
 
-    def _number(self, value: Any) -> ScalarExpr:
+    def _argument(self, value: Any) -> ScalarExpr:
         return simplified(self.number(value))
 
     def _last_size(self, value: Any) -> ScalarExpr:

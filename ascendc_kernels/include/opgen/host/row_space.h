@@ -130,7 +130,7 @@ class RowSpace {
             Strided(space.back(), operands) || (keepsColumns && space.back().reduced);
         if (moves && !MoveColumns(space, operands, keepsColumns)) {
             // A strided last dimension becomes the rows of boxes with one column.
-            const bool reduces = !keepsColumns && !space.back().reduced;
+            const bool reduces = !keepsColumns && !inOrder_ && !space.back().reduced;
             space.push_back(Dimension(1, reduces, operands.size()));
         }
         Arrange(space, operands);
@@ -268,6 +268,10 @@ class RowSpace {
     }
 
  protected:
+    // Whether the only reduced dimension has to be the rows or the columns of boxes, which a core
+    // goes through in order.
+    bool inOrder_ = false;
+
     // Whether several rows can be copied at once, also in the last, narrower box.
     bool RowsFit(int64_t cols, const std::vector<Operand>& operands) const {
         for (size_t v = 0; v < stride.size(); ++v) {

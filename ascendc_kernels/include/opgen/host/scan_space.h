@@ -24,6 +24,8 @@ class ScanSpace : public RowSpace {
     // rows of a box are this many elements apart, or a multiple of it
     int64_t pitchUnit = 1;
 
+    ScanSpace() { inOrder_ = true; }
+
     // room: bytes of UB; block: elements of the narrowest type in 32 bytes; group: rows, or
     // segments of rows, that a scan works on at once; cores: how many can work. tileLength is 0
     // where UB does not hold the smallest box.
