@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from msopgen_wrap.families.index.call import COMBINES
@@ -52,16 +53,33 @@ def _template(plan: IndexPlan) -> str:
 
 def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
     spec = plan.spec
-    branches = entry_branches(plan, plan.modes, "")
-    for branch in branches:
-        branch["note"] = plan.variants[branch["variant"]].label()
+    branches = _branches(plan)
     return {
         **entry_values(spec, style, branches),
+        "by_elements": "elements" in plan.modes,
         "call": plan.call,
         "initial": plan.scalar_names.get(plan.call.numbers[0], "") if plan.call.numbers[0] else "",
         "verb": " or ".join(dict.fromkeys(_VERBS[b.combine] for b in plan.bodies if b.combine)),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
     }
+
+
+def _branches(plan: IndexPlan) -> list[dict[str, Any]]:
+    """Return the branches of the entry; elements have kernel classes of their own."""
+    rows = {"rows": plan.modes["rows"]}
+    if "elements" not in plan.modes:
+        branches = entry_branches(plan, rows, "")
+        for branch in branches:
+            branch["note"] = plan.variants[branch["variant"]].label()
+        return branches
+    bodies = [replace(b, class_name=_of_elements(b.class_name)) for b in plan.bodies]
+    elements = {"elements": plan.modes["elements"]}
+    other = entry_branches(replace(plan, bodies=bodies), elements, "")
+    return sorted([*entry_branches(plan, rows, ""), *other], key=lambda branch: branch["key"])
+
+
+def _of_elements(class_name: str) -> str:
+    return f"{class_name}Elements"
 
 
 def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
@@ -78,6 +96,7 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
     sizes = {(DTYPE_BYTES[source], DTYPE_BYTES[target]) for source, target in dtypes}
     return {
         "name": body.class_name,
+        "elements": _of_elements(body.class_name) if "elements" in plan.modes else "",
         "summary": summary(spec, plan, body),
         "gm": gm,
         "table": named.get(call.table),

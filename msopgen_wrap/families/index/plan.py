@@ -21,17 +21,24 @@ from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
-from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
+from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE, DTYPE_BYTES, Program, Scalar
 from msopgen_wrap.schedule.views import StoredShape
 from msopgen_wrap.spec.model import OpSpec
 
 # Fields of the tiling struct that stand for the table of a scatter and for its values.
 NUMBERS = ("initialValue", "value")
-# The only mode, and the last digit of its tiling key.
-MODES = {"rows": 0}
+# The modes, and the last digit of the tiling key of each. Elements: of gathers, by the batch from a
+# part of the table in UB.
+MODES = {"rows": 0, "elements": 1}
 # UB for the indices of one axis, as opgen/indexed.h has it.
 INDEX_BYTES = 8192
+# Elements of a batch, and the bytes of an index, of the tiles and of the masks that find them, as
+# opgen/gathered_elements.h has them.
+BATCH_LANES = 1024
+_INDEX_LANE, _PLACE_LANE, _MASK_LANE = 8, 16, 3 / 8
+# Indexed axes of a gather whose elements are taken by the batch: each has a queue.
+_MOST_BATCHED = 3
 # Elements that the scalar unit joins: the vector unit has no arithmetic of 64 bits.
 LONG = CPP_TYPE["int64"]
 _WIDE = {"float32": ("float16", "bfloat16"), "int32": ("int8", "uint8", "int16", "int64")}
@@ -85,7 +92,7 @@ def plan_index(
     Raises:
         OpgenError: OPG350 where the graph is more than one call of views of inputs.
     """
-    plan = IndexPlan(spec, family, variants, [], dict(MODES))
+    plan = IndexPlan(spec, family, variants, [], {"rows": MODES["rows"]})
     calls: list[tuple[IndexCall, int, dict[str, Any]]] = []
     for read in read_variants(spec, variants, list(plan.served), first, CallReader):
         call = _with_axis_attr(spec, read.traced, read.call)
@@ -112,6 +119,9 @@ def plan_index(
             )
             for combo in combos:
                 body.budgets[combo, "rows"] = budget(spec, body, call, combo)
+                if takes_elements(call):
+                    plan.modes.setdefault("elements", MODES["elements"])
+                    body.budgets[combo, "elements"] = element_budget(spec, body, call, combo)
             plan.bodies.append(body)
     if any(found != calls[0] for found in calls):
         cure = "make the axis an attr without `allowed:`"
@@ -263,6 +273,30 @@ def by_element(body: IndexBody) -> bool:
     comparisons give is its choice.
     """
     return body.combine in ("copy", "add", "multiply")
+
+
+def takes_elements(call: IndexCall) -> bool:
+    """Whether a gather may move single elements: its indices name those of the last axis."""
+    last = not call.rows or bool(call.attr) or call.axis + len(call.indices) == call.rank
+    return not call.combine and last and len(call.indices) <= _MOST_BATCHED
+
+
+def element_budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget:
+    """Return the UB use of a body whose elements are taken by the batch; a tile is a window."""
+    dtype = spec.param(body.operands[call.table].tensor).dtypes[combo]
+    source, target = DTYPE_BYTES[dtype], DTYPE_BYTES[spec.outputs[0].dtypes[combo]]
+    lanes = BATCH_LANES
+    buffers = [
+        Buffer("window", source),
+        Buffer("queues", 0, 2 * len(call.indices), fixed=_INDEX_LANE * lanes),
+        Buffer("places", 0, fixed=int((_PLACE_LANE + _MASK_LANE) * lanes)),
+        Buffer("outQueue", 0, 2, fixed=target * lanes),
+    ]
+    if body.converts:
+        buffers.append(Buffer("takenBuf", 0, fixed=source * lanes))
+        if 1 in (source, target):
+            buffers.append(Buffer("bytesBuf", 0, fixed=2 * lanes))
+    return Budget(tuple(buffers), SELECT_RESERVE)
 
 
 def budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.index.plan import IndexPlan, by_element
+from msopgen_wrap.families.index.plan import IndexBody, IndexPlan, by_element
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling import (
@@ -56,6 +56,8 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             field_row("uint64_t", "items", 0, "points of the space"),
             field_row("uint32_t", "rowsPerTile", 0, "rows that a tile holds"),
         ]
+    if "elements" in plan.modes:
+        fields += _element_fields(call.table, count)
     if call.values:
         fields += [
             field_row("int64_t", "valueSteps", _DIMS, f"elements between rows of {call.values}"),
@@ -71,6 +73,7 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             **setters(style),
             **values,
             call=call,
+            elements=plan.modes.get("elements"),
             sizes=[to_cpp(size) for size in call.sizes],
             item_sizes=[to_cpp(size) for size in call.item_sizes],
             index_views=[f"{name}View" for name in call.indices],
@@ -80,7 +83,28 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
         )
     )
     headers = ('"opgen_indexed_space.h"', '"opgen_tile_budget.h"')
+    if "elements" in plan.modes:
+        headers = (*headers, '"opgen_table_tiling.h"')
     return tiling_text(spec, style, text, values, fields, headers)
+
+
+def _element_fields(table: str, count: int) -> list[dict[str, Any]]:
+    """Return the fields of elements that are taken by the batch."""
+    return [
+        field_row("int64_t", "windowSteps", count, "bytes of a window between neighbours of an axis"),
+        field_row("int64_t", "windowStep", 0, f"elements of {table} between rows of a window"),
+        field_row("uint32_t", "windowRows", 0, "rows of a window"),
+        field_row("uint32_t", "windowCols", 0, "elements of a row of a window"),
+        field_row("uint32_t", "windowPitch", 0, "elements between rows of a window; 0: one for all"),
+        field_row("uint32_t", "windowLength", 0, "elements that a window has room for"),
+        field_row("uint32_t", "windowCopies", 0, "windows that UB holds"),
+        field_row("uint32_t", "rowDim", 0, "the axis of the items along which a batch has rows"),
+        field_row("uint32_t", "batchRows", 0, "rows of a batch"),
+        field_row("uint32_t", "batchCols", 0, "elements of a row of a batch"),
+        field_row("uint32_t", "batchPitch", 0, "elements between rows of a batch"),
+        field_row("uint32_t", "byColumns", 0, f"1: windows are columns of {table}; 0: lines"),
+        field_row("uint32_t", "sharedIndex", 0, "1: the rows of a batch have the same indices"),
+    ]
 
 
 def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
@@ -98,6 +122,7 @@ def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
                     "bytes": need.bytes_per_element,
                     "reserved": need.fixed,
                     "narrowest": min(DTYPE_BYTES[d] for d in moved),
+                    "elements": _element_budget(plan, body, combo),
                     "window": sum(
                         b.bytes_per_element
                         for b in need.buffers
@@ -106,3 +131,9 @@ def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
                 }
             )
     return rows
+
+
+def _element_budget(plan: IndexPlan, body: IndexBody, combo: int) -> tuple[int, int]:
+    """Return the bytes of an element in a window, and what a batch takes."""
+    need = body.budgets.get((combo, "elements"))
+    return (int(need.bytes_per_element), need.fixed) if need else (0, 0)

@@ -26,6 +26,13 @@ DType TypeNamed(const std::string& name) {
     return DType::kNone;
 }
 
+// Whether offsets choose the elements that are read: where these lie says nothing of their number.
+bool ChoosesByOffset(const Record& r) {
+    return std::any_of(r.operands, r.operands + r.count, [](const Operand& o) {
+        return o.use == Use::kIndex && o.dtype == DType::kU32;
+    });
+}
+
 // The operand that decides how many steps there are, and the type of the first source.
 struct Shape {
     uint64_t bytes = 0;
@@ -35,11 +42,12 @@ struct Shape {
 Shape ShapeOf(const Record& r) {
     Shape shape;
     bool source = false;
+    const bool chosen = ChoosesByOffset(r);
     for (int i = 0; i < r.count; ++i) {
         const Operand& o = r.operands[i];
         if (o.use == Use::kScratch) continue;
-        shape.bytes = std::max(shape.bytes, PatternBytes(o));
         const bool reads = o.access != Access::kWrite;
+        if (!chosen || !reads) shape.bytes = std::max(shape.bytes, PatternBytes(o));
         if (o.dtype != DType::kNone && (shape.type == DType::kNone || (reads && !source))) {
             shape.type = o.dtype;
             source = source || reads;

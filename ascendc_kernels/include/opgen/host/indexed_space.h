@@ -6,11 +6,13 @@
 #define OPGEN_HOST_INDEXED_SPACE_H
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "sizes.h"
+#include "tile_budget.h"
 #include "view.h"
 
 namespace opgen {
@@ -19,6 +21,7 @@ constexpr int64_t kBlockOfCopy = 32;             // bytes that a copy to UB star
 constexpr int64_t kMaxRowTile = 64 * 1024;       // bytes of a tile of rows; longer gain nothing
 constexpr int64_t kWindowItemBytes = 44 * 1024;  // of UB for opgen::WindowItems and values
 constexpr int64_t kBytesPerCore = 32 * 1024;  // of rows, below which a further core gains nothing
+constexpr double kItemCycles = 50;            // of a row that is copied by itself, at least
 
 // Items are the points of a space, each with an index per indexed axis of the table. `operands` are
 // the table without its indexed axes, the indices, and where an item has one, the row beside it
@@ -243,8 +246,10 @@ struct RowTiling {
         rowPitch = AlignUp(std::max<int64_t>(1, space.rowLength), unit);
         // Few long rows: every core takes pieces of them.
         const int64_t bytes = Times(Times(items, space.rowLength), elementBytes);
-        const int64_t wanted =
-            std::max<int64_t>(1, std::min(coresOfChip, CeilDiv(bytes, kBytesPerCore)));
+        const double copies = static_cast<double>(items) * kItemCycles;
+        const int64_t byCopies = static_cast<int64_t>(std::sqrt(copies / kLaunchCycles));
+        const int64_t paying = std::max(CeilDiv(bytes, kBytesPerCore), byCopies);
+        const int64_t wanted = std::max<int64_t>(1, std::min(coresOfChip, paying));
         if (items < wanted && items > 0) {
             const int64_t each = CeilDiv(space.rowLength, CeilDiv(wanted, items));
             tile = std::min(tile, AlignUp(each, unit));
