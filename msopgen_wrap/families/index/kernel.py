@@ -57,6 +57,7 @@ def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
     return {
         **entry_values(spec, style, branches),
         "by_elements": "elements" in plan.modes,
+        "by_columns": "columns" in plan.modes,
         "call": plan.call,
         "initial": plan.scalar_names.get(plan.call.numbers[0], "") if plan.call.numbers[0] else "",
         "verb": " or ".join(dict.fromkeys(_VERBS[b.combine] for b in plan.bodies if b.combine)),
@@ -65,21 +66,24 @@ def _values(plan: IndexPlan, style: str) -> dict[str, Any]:
 
 
 def _branches(plan: IndexPlan) -> list[dict[str, Any]]:
-    """Return the branches of the entry; elements have kernel classes of their own."""
-    rows = {"rows": plan.modes["rows"]}
-    if "elements" not in plan.modes:
-        branches = entry_branches(plan, rows, "")
+    """Return the branches of the entry; each mode has kernel classes of its own."""
+    branches: list[dict[str, Any]] = []
+    for mode, digit in plan.modes.items():
+        # a body without a class for a mode has no calls of it
+        names = [_class_of(plan, b, mode) or b.class_name for b in plan.bodies]
+        bodies = [replace(b, class_name=n) for b, n in zip(plan.bodies, names, strict=True)]
+        branches += entry_branches(replace(plan, bodies=bodies), {mode: digit}, "")
+    if len(plan.modes) == 1:
         for branch in branches:
             branch["note"] = plan.variants[branch["variant"]].label()
-        return branches
-    bodies = [replace(b, class_name=_of_elements(b.class_name)) for b in plan.bodies]
-    elements = {"elements": plan.modes["elements"]}
-    other = entry_branches(replace(plan, bodies=bodies), elements, "")
-    return sorted([*entry_branches(plan, rows, ""), *other], key=lambda branch: branch["key"])
+    return sorted(branches, key=lambda branch: branch["key"])
 
 
-def _of_elements(class_name: str) -> str:
-    return f"{class_name}Elements"
+def _class_of(plan: IndexPlan, body: IndexBody, mode: str) -> str:
+    """Return the kernel class of a body for a mode; empty where it has none."""
+    if mode not in plan.modes or (mode == "columns" and body.compute == LONG):
+        return ""
+    return body.class_name + ("" if mode == "rows" else mode.title())
 
 
 def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
@@ -96,7 +100,8 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
     sizes = {(DTYPE_BYTES[source], DTYPE_BYTES[target]) for source, target in dtypes}
     return {
         "name": body.class_name,
-        "elements": _of_elements(body.class_name) if "elements" in plan.modes else "",
+        "elements": _class_of(plan, body, "elements"),
+        "columns": _class_of(plan, body, "columns"),
         "summary": summary(spec, plan, body),
         "gm": gm,
         "table": named.get(call.table),

@@ -29,8 +29,8 @@ from msopgen_wrap.spec.model import OpSpec
 # Fields of the tiling struct that stand for the table of a scatter and for its values.
 NUMBERS = ("initialValue", "value")
 # The modes, and the last digit of the tiling key of each. Elements: of gathers, by the batch from a
-# part of the table in UB.
-MODES = {"rows": 0, "elements": 1}
+# part of the table in UB. Columns: of scatters, joined row by row under masks.
+MODES = {"rows": 0, "elements": 1, "columns": 1}
 # UB for the indices of one axis, as opgen/indexed.h has it.
 INDEX_BYTES = 8192
 # Elements of a batch, and the bytes of an index, of the tiles and of the masks that find them, as
@@ -122,6 +122,9 @@ def plan_index(
                 if takes_elements(call):
                     plan.modes.setdefault("elements", MODES["elements"])
                     body.budgets[combo, "elements"] = element_budget(spec, body, call, combo)
+                if takes_columns(call):
+                    plan.modes.setdefault("columns", MODES["columns"])
+                    body.budgets[combo, "columns"] = column_budget(spec, body, call, combo)
             plan.bodies.append(body)
     if any(found != calls[0] for found in calls):
         cure = "make the axis an attr without `allowed:`"
@@ -297,6 +300,37 @@ def element_budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -
         if 1 in (source, target):
             buffers.append(Buffer("bytesBuf", 0, fixed=2 * lanes))
     return Budget(tuple(buffers), SELECT_RESERVE)
+
+
+def takes_columns(call: IndexCall) -> bool:
+    """Whether a scatter may join rows of items under masks: it has an index for each element."""
+    return bool(call.combine) and not call.rows
+
+
+def column_budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget:
+    """Return the UB use of a body whose columns are joined; a tile is a column of all rows."""
+    target = DTYPE_BYTES[spec.outputs[0].dtypes[combo]]
+    sizes = {
+        n: DTYPE_BYTES[spec.param(view.tensor).dtypes[combo]] for n, view in body.operands.items()
+    }
+    wide = 4 if body.converts else target
+    buffers = [Buffer("windowBuf", 0, per_number=wide)]
+    if body.converts:
+        stage = max(target, sizes.get(call.table, 1))
+        buffers.append(Buffer("stageBuf", 0, per_number=stage))
+    buffers += [
+        Buffer("queue", _INDEX_LANE, 2),
+        Buffer("buffer", 9),  # indices, their numbers, and masks of four bits
+        Buffer("valueBuf", wide, 2),
+    ]
+    if call.values:
+        buffers.append(Buffer("valueQueue", sizes[call.values], 2))
+    return Budget(tuple(buffers), SELECT_RESERVE)
+
+
+def joins_columns(body: IndexBody, need: Budget) -> bool:
+    """Whether the vector unit joins the elements of a dtype combination under masks."""
+    return body.compute != LONG and need.buffers[0].per_number in (2, 4)
 
 
 def budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.families.index.plan import IndexBody, IndexPlan, by_element
+from msopgen_wrap.families.index.plan import IndexBody, IndexPlan, by_element, joins_columns
 from msopgen_wrap.graph.host_text import attr_variable, to_cpp
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.tiling import (
@@ -58,6 +58,13 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
         ]
     if "elements" in plan.modes:
         fields += _element_fields(call.table, count)
+    if "columns" in plan.modes:
+        fields += [
+            field_row("uint64_t", "parts", 0, f"parts of {moved} that have all rows"),
+            field_row("uint64_t", "columns", 0, "elements of a row"),
+            field_row("uint64_t", "itemRows", 0, "rows of items of a part"),
+            field_row("uint32_t", "boxCols", 0, "columns that a core holds in UB"),
+        ]
     if call.values:
         fields += [
             field_row("int64_t", "valueSteps", _DIMS, f"elements between rows of {call.values}"),
@@ -74,6 +81,7 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             **values,
             call=call,
             elements=plan.modes.get("elements"),
+            columns=plan.modes.get("columns"),
             sizes=[to_cpp(size) for size in call.sizes],
             item_sizes=[to_cpp(size) for size in call.item_sizes],
             index_views=[f"{name}View" for name in call.indices],
@@ -85,6 +93,8 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
     headers = ('"opgen_indexed_space.h"', '"opgen_tile_budget.h"')
     if "elements" in plan.modes:
         headers = (*headers, '"opgen_table_tiling.h"')
+    if "columns" in plan.modes:
+        headers = (*headers, '"opgen_column_tiling.h"')
     return tiling_text(spec, style, text, values, fields, headers)
 
 
@@ -122,7 +132,8 @@ def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
                     "bytes": need.bytes_per_element,
                     "reserved": need.fixed,
                     "narrowest": min(DTYPE_BYTES[d] for d in moved),
-                    "elements": _element_budget(plan, body, combo),
+                    "elements": _element_budget(body, combo),
+                    "columns": _column_budget(body, combo),
                     "window": sum(
                         b.bytes_per_element
                         for b in need.buffers
@@ -133,7 +144,16 @@ def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
     return rows
 
 
-def _element_budget(plan: IndexPlan, body: IndexBody, combo: int) -> tuple[int, int]:
+def _element_budget(body: IndexBody, combo: int) -> tuple[int, int]:
     """Return the bytes of an element in a window, and what a batch takes."""
     need = body.budgets.get((combo, "elements"))
     return (int(need.bytes_per_element), need.fixed) if need else (0, 0)
+
+
+def _column_budget(body: IndexBody, combo: int) -> tuple[int, int, int]:
+    """Return the bytes of a column for each row, those beside them, and what is kept free."""
+    need = body.budgets.get((combo, "columns"))
+    if need is None:
+        return (0, 0, 0)
+    rows = int(need.bytes_per_number) if joins_columns(body, need) else 0
+    return (rows, int(need.bytes_per_element), need.fixed)
