@@ -153,6 +153,47 @@ def test_an_index_outside_gives_zero_and_is_named(built, capfd):
     assert f"index {size} is outside an axis of {size} elements" in capfd.readouterr().out
 
 
+CONVERTED = """
+op: Converted
+inputs:
+  x: {dtype: [float16], rank: 2}
+  i: {dtype: [int32], shape: "[x[0], 2 * x[1]]"}
+outputs:
+  y: {dtype: [float16], shape: like i}
+  z: {dtype: [float32], shape: like i}
+backward: none
+compute: |
+  y = torch.gather(x.abs().sqrt(), -1, i)
+  z = torch.gather(x.to(torch.float32), -1, i) * 2
+"""
+
+
+@pytest.mark.parametrize("shape", [(50, 7), (5, 700)])
+def test_elements_are_converted_on_their_way(shape, tmp_path):
+    """A result is narrower than the temporary that it is taken from, whose rows have less room."""
+    op = BuiltOp(parse_spec(CONVERTED).spec, tmp_path)
+    x = torch.randn(shape).half()
+    i = torch.randint(0, shape[1], (shape[0], 2 * shape[1]), dtype=torch.int32)
+    outputs, golden, result = op.run({"x": x, "i": i}, mode="check")
+    assert torch.equal(outputs["z"], golden["z"].float())
+    torch.testing.assert_close(outputs["y"].double(), golden["y"], rtol=1e-3, atol=1e-3)
+    assert result.findings == []
+
+
+def test_a_table_that_repeats_elements_is_written_out_first(tmp_path):
+    text = (
+        "op: Repeated\ninputs:\n  x: {dtype: [float32], rank: 2}\n"
+        "  i: {dtype: [int32], rank: 2}\noutputs:\n  z: {dtype: x, shape: like i}\n"
+        "backward: none\ncompute: z = torch.gather(x.expand(i.shape[0], -1), 1, i)\n"
+    )
+    spec = parse_spec(text).spec
+    assert [part.family.name for part in plan_op(spec).parts] == ["elementwise", "index"]
+    op = BuiltOp(spec, tmp_path)
+    inputs = {"x": torch.randn(1, 9), "i": torch.randint(0, 9, (5, 30), dtype=torch.int32)}
+    outputs, golden, _ = op.run(inputs, mode="check")
+    assert torch.equal(outputs["z"], golden["z"].float())
+
+
 def test_tables_of_long_rows_have_rows_only():
     text = (
         "op: Rows\ninputs:\n  x: {dtype: [float32], rank: 2}\n  i: {dtype: [int64], rank: 1}\n"

@@ -66,6 +66,12 @@ CASES = {
         {"a": "[x[0]]", "b": "[x[1]]"},
         PARTS,
     ),
+    "a view along an axis that nothing computed has": (
+        "a = w * w.amax()\nb = x[0].flip(-1)",
+        'shape: "[x[0], 1]"',
+        {"a": "[x[0], 1]", "b": "[x[1]]"},
+        PARTS,
+    ),
     "a vector with a sum of all": ("a = x.sum() + w", VECTOR, {"a": "[x[1]]"}, PARTS),
     "a number with a sum of all": ("a = x.sum() + w", NUMBER, {"a": "[1]"}, "row"),
     "stored in another shape, without an axis": (

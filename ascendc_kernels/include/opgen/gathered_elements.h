@@ -245,8 +245,9 @@ class GatheredElements {
             }
         } else {
             const int64_t at = tableBase_ + static_cast<int64_t>(row_) * tableSteps_[rowDim_];
-            LoadLines(window, table_[static_cast<uint64_t>(at)], windowPitch_ == 0 ? 1 : box.rows,
-                      windowCols_, AlignElements<T>(windowCols_), windowStep_);
+            const bool one = windowPitch_ == 0;
+            LoadLines(window, table_[static_cast<uint64_t>(at)], one ? 1 : box.rows, windowCols_,
+                      one ? AlignElements<T>(windowCols_) : windowPitch_, windowStep_);
         }
         window_.EnQue(window);
         held_ = window_.template DeQue<T>();

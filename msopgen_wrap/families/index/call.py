@@ -134,6 +134,17 @@ class CallReader(Lowerer):
             raise self.refusal(value, f"{what} has its elements in another order")
         return self._name(view)
 
+    def table(self, value: Any, what: str) -> str:
+        """Return the operand that is read by index; its axes are those of the call.
+
+        Raises:
+            OpgenError: OPG350 where it is no view, or one whose axes repeat elements, of which
+                TilingFunc does not know how often.
+        """
+        if is_expanded(value):
+            raise self.refusal(value, f"{what} repeats elements")
+        return self.view(value, what)
+
     def view_or_number(self, value: Any, what: str) -> tuple[str, Scalar | None]:
         """Return the operand that an argument is, or the number that it repeats."""
         found = self._value(value, what) if isinstance(value, Node) else self.operand(value)
@@ -216,12 +227,12 @@ def _index_select(reader: CallReader, node: Node) -> IndexCall:
     table, dim, index = node.args
     axis, rank = _axis(table, dim)
     indices = (reader.view(index, "the index"),)
-    return IndexCall(reader.view(table, "the tensor"), indices, axis, rank)
+    return IndexCall(reader.table(table, "the tensor"), indices, axis, rank)
 
 
 def _embedding(reader: CallReader, node: Node) -> IndexCall:
     table, index = node.args[:2]
-    return IndexCall(reader.view(table, "the table"), (reader.view(index, "the index"),), 0, 2)
+    return IndexCall(reader.table(table, "the table"), (reader.view(index, "the index"),), 0, 2)
 
 
 def _index(reader: CallReader, node: Node, reads: bool = True) -> IndexCall:
@@ -235,7 +246,7 @@ def _index(reader: CallReader, node: Node, reads: bool = True) -> IndexCall:
         raise OpgenError(reader.unsupported(node, "a mask"))
     indices = tuple(reader.view(chosen[a], "an index") for a in axes)
     axis, rank = _axis(table, axes[0])
-    read = reader.view(table, "the tensor") if reads else ""
+    read = reader.table(table, "the tensor") if reads else ""
     return IndexCall(read, indices, axis, rank, wraps=True)
 
 
@@ -243,7 +254,7 @@ def _gather(reader: CallReader, node: Node) -> IndexCall:
     table, dim, index = node.args[:3]
     axis, rank = _axis(table, dim)
     indices = (reader.view(index, "the index"),)
-    read = reader.view(table, "the tensor")
+    read = reader.table(table, "the tensor")
     reshaped = reader.is_reshaped()
     unknown = reshaped or reader.spec.outputs[0].site is not None
     return IndexCall(

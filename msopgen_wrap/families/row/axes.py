@@ -25,7 +25,7 @@ from msopgen_wrap.schedule.calls import (
     target_name,
     tensor_arguments,
 )
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.torch_import import torch
 
 Axes = tuple["int | None", ...]
@@ -342,15 +342,13 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
         OpgenError: OPG338 for the first such output. Several outputs may be made in parts.
     """
     params = [p for p in spec.outputs if p.name not in space.columns]
-    made = [n for n in (traced.outputs[p.name] for p in params) if isinstance(n, Node)]
+    made = [n for p in params if (n := _stored(traced, p))]
     reshaped = {n for node in made for n in _reshaped(space, node)} | space.beyond
     sizes = _sizes([n for n in traced.graph.nodes if n not in reshaped], space)
-    spanned = set(sizes)
-    for param in params:
-        node = traced.outputs[param.name]
-        if not isinstance(node, Node):
-            continue
-        stored = before_reshapes(space, node)
+    stores = [(p, before_reshapes(space, n)) for p in params if (n := _stored(traced, p))]
+    # an output that is a view of an input may have axes that nothing computed has
+    spanned = set(sizes).union(*(_sizes_of(space, stored) for _, stored in stores))
+    for param, stored in stores:
         own = _sizes_of(space, stored)
         missing = spanned - set(own)
         if not space.reduced & set(own):
@@ -367,6 +365,12 @@ def check_outputs(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> None:
                     "make an op of the output, or write the kernel with `kernel:`",
                 )
             )
+
+
+def _stored(traced: TracedGraph, param: TensorParam) -> Node | None:
+    """Return the value that an output is, None where it is a number."""
+    node = traced.outputs[param.name]
+    return node if isinstance(node, Node) else None
 
 
 def _axes_beyond(space: GraphAxes, node: Node) -> bool:

@@ -42,10 +42,10 @@ struct TableTiling {
     int64_t cores = 1;
     std::vector<int64_t> windowSteps;  // bytes per index
 
-    // elementBytes: of the table; room: bytes of UB for windows; copyCores: that would copy each
-    // item by itself.
-    void Choose(const IndexedSpace& space, int64_t elementBytes, int64_t room, int64_t coresOfChip,
-                int64_t copyCores) {
+    // elementBytes: of the table; narrowest: of table and result; room: bytes of UB for windows;
+    // copyCores: that would copy each item by itself.
+    void Choose(const IndexedSpace& space, int64_t elementBytes, int64_t narrowest, int64_t room,
+                int64_t coresOfChip, int64_t copyCores) {
         windowSteps.assign(space.axisSizes.size(), 0);
         if (!space.refusal.empty() || (elementBytes != 2 && elementBytes != 4) || room <= 0) {
             return;
@@ -55,7 +55,7 @@ struct TableTiling {
             return;
         }
         bytes_ = elementBytes;
-        unit_ = std::max<int64_t>(8, kBlockOfCopy / elementBytes);
+        unit_ = std::max<int64_t>(8, kBlockOfCopy / narrowest);
         room_ = room / elementBytes;
         coresOfChip_ = coresOfChip;
         least_ = kItemCycles * static_cast<double>(CeilDiv(items, copyCores));
