@@ -92,6 +92,12 @@ CASES = {
         {"a": "[3, x[0], x[1]]", "b": "[x[1]]"},
         PARTS,
     ),
+    "a slice of a number that is stored": (
+        "a = (x * x).sum()\nb = w[::2]",
+        NUMBER,
+        {"a": "[]", "b": "[1]"},
+        "row",
+    ),
     "a slice of a number": ("a = x.amax() + w[::2]", NUMBER, {"a": "[1]"}, "row"),
 }
 
@@ -205,16 +211,21 @@ def test_an_operand_of_calls_that_are_matched_together_spans_its_axes(tmp_path: 
     assert extents == {("x", "full"), ("w", "row")}
 
 
-RUN = {"a number with a sum of all": 1, "a vector with a sum of all": None}
+RUN = {
+    "a number with a sum of all": 1,
+    "a slice of a number that is stored": 1,
+    "a vector with a sum of all": None,
+}
 
 
-@pytest.mark.parametrize("name", default_part(RUN, list(RUN)[:1]))
+@pytest.mark.parametrize("name", default_part(RUN, list(RUN)[:2]))
 def test_results(name, tmp_path):
     op = BuiltOp(spec_of(name, tmp_path), tmp_path)
     for shape in [(5, 7), (0, 3), (3, 20011)]:
         inputs = {"x": torch.rand(shape), "w": torch.rand(RUN[name] or shape[1])}
         outputs, golden, result = op.run(inputs, mode="check")
-        check(outputs["a"], golden["a"])
+        for output in outputs:
+            check(outputs[output], golden[output])
         assert result.findings == []
 
 

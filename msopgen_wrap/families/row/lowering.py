@@ -217,6 +217,9 @@ class RowLowerer(Lowerer):
                 if self.values.get(argument) == view:
                     return self._axes_in(node, argument)
             pending += [n for n in node.all_input_nodes if n not in pending]
+        for output in self.traced.outputs.values():
+            if isinstance(output, Node) and self.values.get(output) == view:
+                return self.space.of[output]  # a view that is stored as it is
         return tuple(range(self.space.rank))
 
     def _axes_in(self, node: Node, argument: Node) -> Axes:
