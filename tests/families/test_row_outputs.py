@@ -229,6 +229,22 @@ def test_results(name, tmp_path):
         assert result.findings == []
 
 
+def test_counted_numbers_give_an_axis_that_no_operand_has(tmp_path: Path) -> None:
+    """Both axes of five are counted: the shape of the result follows once both are known."""
+    text = (
+        "op: Counted\ninputs:\n  x: {dtype: int32, rank: [1, 3], range: [0, 4]}\n"
+        "outputs:\n  z: {dtype: float32, shape: '[*x, 5, 5]'}\nbackward: none\ncompute: |\n"
+        "  h = (x.unsqueeze(-1) == torch.arange(5)).to(torch.int32)\n"
+        "  v = (h.unsqueeze(-1) == torch.arange(5)).to(torch.float32)\n"
+        "  z = v - v.mean(-1, keepdim=True)\n"
+    )
+    op = BuiltOp(loaded(text, tmp_path), tmp_path)
+    for shape in [(7,), (13, 5), (2, 3, 700)]:
+        outputs, golden, result = op.run({"x": torch.randint(0, 5, shape).int()}, mode="check")
+        check(outputs["z"], golden["z"])
+        assert result.findings == []
+
+
 def test_scratch_of_a_row_value_is_apart_from_the_value(tmp_path: Path) -> None:
     """1 / sqrt of a row fills scratch while its result is live; both need a slot of their own."""
     path = tmp_path / "statistics.yaml"
