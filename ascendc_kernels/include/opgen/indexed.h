@@ -87,6 +87,15 @@ class IndexedRows {
         Advance();
         return inside;
     }
+    // Whether the indices of a batch lie together, or are one each: NextBatch and PlacesOf need that.
+    __aicore__ inline bool LieTogether() const {
+        for (uint32_t k = 0; k < kIndices; ++k) {
+            if (pitch_[k] > 1) {
+                return false;
+            }
+        }
+        return true;
+    }
     // Tell of at most `items` at a time.
     __aicore__ inline void LimitBatch(uint64_t items) { most_ = items < most_ ? items : most_; }
     // Load the indices of the next items, which Next or SkipBatch passes all; returns how many.
@@ -322,6 +331,17 @@ __aicore__ inline void StoreRowsApart(const GlobalTensor<T>& gm, const LocalTens
     blocks.srcStride = (pitch * sizeof(T) - AlignBlock(length * sizeof(T))) / kBlockBytes;
     blocks.dstStride = static_cast<uint32_t>((apart - length) * sizeof(T));
     AscendC::DataCopyPad(gm, tile, blocks);
+}
+
+// Copy a row to UB, and zeros up to the end of its last block.
+template <typename T>
+__aicore__ inline void LoadRow(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                               uint32_t length) {
+    const AscendC::DataCopyExtParams row{1, Bytes<T>(length), 0, 0, 0};
+    const uint32_t missing = AlignElements<T>(length) - length;
+    const AscendC::DataCopyPadExtParams<T> pad{missing > 0, 0, static_cast<uint8_t>(missing),
+                                               static_cast<T>(0)};
+    AscendC::DataCopyPad(tile, gm, row, pad);
 }
 
 // Copy a row within UB, in whole blocks.

@@ -1,7 +1,6 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Which items of a batch name an element of a window: for tensors that are scattered to by element.
-// A window holds thousands of them, so that few of the items of a batch are in it; the vector unit
+// Which items of a batch name an element, or a row, of a window that is scattered to. A window holds thousands of them, so that few of the items of a batch are in it; the vector unit
 // finds these, and the scalar unit goes through them only.
 #ifndef OPGEN_WINDOW_ITEMS_H
 #define OPGEN_WINDOW_ITEMS_H
@@ -15,12 +14,17 @@ namespace opgen {
 
 // Items of a batch. opgen::WindowTiling leaves room in UB for what a batch takes.
 constexpr uint32_t kBatchItems = kIndexBytes / sizeof(int64_t);
+// So few items are sooner gone through one by one.
+constexpr uint64_t kFewItems = 16;
+// Elements of a tensor whose places int32 counts.
+constexpr uint64_t kMostPlaces = 0x7FFFFFFF;
 
 class WindowItems {
  public:
     __aicore__ inline void Init(AscendC::TPipe* pipe) { pipe->InitBuffer(buffer_, kBytes); }
-    // Load a batch of items and find those of a window of `count` elements; returns how many. The
-    // scalar unit may read them, until the next batch.
+    // Load a batch of items and find those of a window of `count` elements, the first of which is
+    // element `first` of the tensor; returns how many. The scalar unit may read them, until the
+    // next batch.
     template <typename Rows>
     __aicore__ inline uint32_t Find(Rows& items, uint64_t first, uint32_t count) {
         Order<AscendC::HardEvent::S_V>();  // the items before have been read

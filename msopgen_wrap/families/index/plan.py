@@ -33,6 +33,8 @@ NUMBERS = ("initialValue", "value")
 MODES = {"rows": 0, "elements": 1, "columns": 1}
 # UB for the indices of one axis, as opgen/indexed.h has it.
 INDEX_BYTES = 8192
+# UB for the items of a batch that a window has, as opgen/window_items.h has it.
+FOUND_BYTES = 5 * 4096 + 2 * 128
 # Elements of a batch, and the bytes of an index, of the tiles and of the masks that find them, as
 # opgen/gathered_elements.h has them.
 BATCH_LANES = 1024
@@ -347,7 +349,7 @@ def budget(spec: OpSpec, body: IndexBody, call: IndexCall, combo: int) -> Budget
             buffers.append(Buffer("valueBuf", wide))
         if call.values:
             buffers.append(Buffer("valueQueue", sizes[call.values], 2))
-        return Budget((*buffers, indices))
+        return Budget((*buffers, indices, Buffer("found", 0, fixed=FOUND_BYTES)))
     source = sizes[call.table]
     buffers = [Buffer("rowQueue", source, 2)]
     if body.compute:

@@ -137,8 +137,9 @@ def _budgets(plan: IndexPlan) -> list[dict[str, Any]]:
                     "window": sum(
                         b.bytes_per_element
                         for b in need.buffers
-                        if b.name in ("windowBuf", "stageBuf") and by_element(body)
+                        if b.name in ("windowBuf", "stageBuf")
                     ),
+                    "by_element": by_element(body),
                 }
             )
     return rows

@@ -19,7 +19,7 @@ namespace opgen {
 
 constexpr int64_t kBlockOfCopy = 32;             // bytes that a copy to UB starts at a multiple of
 constexpr int64_t kMaxRowTile = 64 * 1024;       // bytes of a tile of rows; longer gain nothing
-constexpr int64_t kWindowItemBytes = 44 * 1024;  // of UB for opgen::WindowItems and values
+constexpr int64_t kWindowItemBytes = 24 * 1024;  // of UB for the values of a batch
 constexpr int64_t kBytesPerCore = 32 * 1024;  // of rows, below which a further core gains nothing
 constexpr double kItemCycles = 50;            // of a row that is copied by itself, at least
 
@@ -285,11 +285,11 @@ struct WindowTiling {
     int64_t cores = 1;
 
     // total: elements of the tensor; bytesOfTile, reserved, elementBytes: see RowTiling.
-    // bytesOfWindow: of the window alone, for kernels that take the items of single elements by the
-    // batch; 0 for others.
+    // bytesOfWindow: of the window alone; the rest is for the row that is joined. byElement:
+    // whether the kernel takes the items of single elements by the batch.
     std::string Choose(const IndexedSpace& space, int64_t total, double bytesOfTile,
                        int64_t reserved, int64_t elementBytes, uint64_t ubSize, int64_t coresOfChip,
-                       double bytesOfWindow) {
+                       double bytesOfWindow, bool byElement) {
         if (!space.refusal.empty()) {
             return space.refusal;
         }
@@ -304,7 +304,7 @@ struct WindowTiling {
         rows = total / length;
         const int64_t wanted =
             std::max<int64_t>(1, std::min(coresOfChip, CeilDiv(Times(total, elementBytes), 4096)));
-        if (bytesOfWindow > 0 && length == 1 && IsBatched(space) &&
+        if (byElement && length == 1 && IsBatched(space) &&
             TakeElements(room, wanted, bytesOfWindow)) {
             TakeSlabs(space);
             return "";
@@ -312,7 +312,10 @@ struct WindowTiling {
         rowPitch = std::min(AlignUp(length, unit), tile);
         pieceLength = std::min(length, rowPitch);
         pieces = CeilDiv(length, pieceLength);
-        rowsPerWindow = pieces > 1 ? 1 : std::min(tile / rowPitch, kMaxBlockCount);
+        const double values = (bytesOfTile - bytesOfWindow) * static_cast<double>(rowPitch);
+        const double fit =
+            (static_cast<double>(room) - values) / (bytesOfWindow * static_cast<double>(rowPitch));
+        rowsPerWindow = pieces > 1 ? 1 : std::min(static_cast<int64_t>(fit), kMaxBlockCount);
         rowsPerWindow = std::max<int64_t>(1, std::min(rowsPerWindow, CeilDiv(rows, wanted)));
         cores = std::max<int64_t>(1, std::min(wanted, CeilDiv(rows, rowsPerWindow) * pieces));
         TakeSlabs(space);
