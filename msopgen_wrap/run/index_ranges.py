@@ -24,7 +24,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 _INTEGERS = (torch.int32, torch.int64)
 # Words of compute that may index, or search; without one of them nothing is run.
-_WORDS = re.compile(r"index|gather|scatter|take|embedding|nll_loss|cross_entropy|one_hot|\[\s*\w")
+_WORDS = re.compile(
+    r"index|gather|scatter|take|embedding|nll_loss|cross_entropy|one_hot|\[[^\]]*[A-Za-z_]"
+)
 _SEARCHES = re.compile(r"searchsorted|bucketize|histogram")
 # Call -> positions of the tensor that is indexed, of the axis, and of the indices.
 _AXIS_CALLS = {

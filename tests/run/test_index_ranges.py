@@ -56,3 +56,9 @@ def test_indices_that_count_from_the_end_name_different_elements():
 def test_a_range_beyond_the_elements_is_cut():
     drawn = IndexUse(4, 0, 1, 1 << 40).draw((3,), torch.Generator().manual_seed(0))
     assert sorted(drawn.tolist()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("compute", ["x + values[:, rows].sum()", "x + x[..., rows].sum()"])
+def test_indices_behind_other_axes_in_brackets_are_inside(tmp_path, compute):
+    rows = rows_of(tmp_path / "spec.yaml", compute, "")
+    assert int(rows.min()) >= -4 and int(rows.max()) < 4

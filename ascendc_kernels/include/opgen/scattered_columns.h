@@ -20,8 +20,8 @@ struct ColumnBox {
 
 // Goes through the columns of a tensor, and for each box of them through the rows of its items.
 //
-// kWrap: whether negative indices count from the end; TIndex: int32_t or int64_t.
-template <bool kWrap, typename TIndex>
+// TIndex: int32_t or int64_t.
+template <typename TIndex>
 class ScatteredColumns {
  public:
     // tiling: see opgen::ColumnTiling.
@@ -74,14 +74,6 @@ class ScatteredColumns {
         queue_.FreeTensor(given);
         VectorBarrier();
         FillTail(index, box.cols, 0);
-        if constexpr (kWrap) {
-            AscendC::ShiftRight(nearest, index, 31, lanes);  // -1 for negative ones
-            VectorBarrier();
-            AscendC::Muls(nearest, nearest, -rows_, lanes);
-            VectorBarrier();
-            AscendC::Add(index, index, nearest, lanes);
-            VectorBarrier();
-        }
         AscendC::Maxs(nearest, index, 0, lanes);
         VectorBarrier();
         AscendC::Mins(nearest, nearest, rows_ - 1, lanes);
@@ -119,14 +111,13 @@ class ScatteredColumns {
         }
         Start();
         ColumnBox box;
-        while (Next(box)) {
-            for (uint64_t row = 0; row < itemRows_; ++row) {
-                if (HasOutside(box, row)) {
-                    return true;
-                }
+        bool found = false;
+        while (!found && Next(box)) {
+            for (uint64_t row = 0; row < itemRows_ && !found; ++row) {
+                found = HasOutside(box, row);
             }
         }
-        return false;
+        return found;
     }
     // The index that FindOutside found, and the size of its axis.
     __aicore__ inline int64_t Outside() const { return outside_; }
@@ -165,8 +156,7 @@ class ScatteredColumns {
         bool found = false;
         for (uint32_t col = 0; col < box.cols && !found; ++col) {
             outside_ = given.GetValue(col);
-            const int64_t from = kWrap && outside_ < 0 ? outside_ + rows_ : outside_;
-            found = from < 0 || from >= rows_;
+            found = outside_ < 0 || outside_ >= rows_;
         }
         queue_.FreeTensor(given);
         return found;
