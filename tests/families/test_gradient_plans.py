@@ -200,3 +200,32 @@ def test_a_number_per_row_of_an_attr_is_none_of_another_axis() -> None:
     )
     families = {" ".join(p.name for p in part.spec.outputs): part.family for part in plan.parts}
     assert families["grad_x"].name == "elementwise"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "compute"),
+    [
+        (
+            "x: {dtype: [float32], rank: 1}",
+            "a: like x\n  b: {dtype: [float32], shape: '[min(most, x[0])]'}",
+            "a = x.cumsum(-1)\n  b = x[..., :most]",
+        ),
+        (
+            "x: {dtype: [float32], rank: [1, 8]}\n"
+            "  w: {dtype: [float32], shape: '[*x[:-1], 1]'}",
+            "a: like w\n  b: like x",
+            "a = torch.cumprod(w.tanh(), -1)\n  b = x / (x.abs() + most)",
+        ),
+    ],
+    ids=["of a slice alone", "of one element"],
+)
+def test_some_gradients_of_a_scan_scan_nothing(inputs: str, outputs: str, compute: str) -> None:
+    """Which results have gradients is a variant of the op of the gradients."""
+    spec = parse_spec(
+        f"op: Scanned\ninputs:\n  {inputs}\noutputs:\n  {outputs}\n"
+        f"attrs:\n  most: {{type: int, default: 2, min: 1}}\ncompute: |\n  {compute}\n"
+        "backward: kernel\n",
+        "op.yaml",
+    ).spec
+    assert spec is not None
+    assert plan_op(gradient_spec(spec)).bodies

@@ -71,6 +71,10 @@ class ScanLowerer(Lowerer):
             "nothing, where the op can be made in several passes: then it is; else split the op",
         )
 
+    def result(self) -> Node:
+        """Return the last node of the graph before its end: a call, where it has one."""
+        return [n for n in self.traced.graph.nodes if n.op != "output"][-1]
+
     def scan(self, node: Node, join: str, kind: str, backwards: bool = False) -> Val:
         """Emit the scan of the first argument along the second one.
 

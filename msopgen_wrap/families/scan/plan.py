@@ -123,7 +123,14 @@ def plan_scan(
 
 
 def _program(lowerer: ScanLowerer) -> Program:
+    """Return the program of a graph.
+
+    Raises:
+        OpgenError: OPG350 where nothing is scanned, as in some variants of gradients, or read.
+    """
     program = sorted_sections(lowerer, eliminate_dead(divide_directly(lowerer.run())))
+    if not lowerer.scanned:
+        raise OpgenError(lowerer.other_pass(lowerer.result(), "nothing is scanned"))
     if not program.loads:
         raise OpgenError(lowerer.other_pass(lowerer.scanned[0], "it reads no tensor"))
     return program
