@@ -22,7 +22,6 @@ from msopgen_wrap.run.hidden_keys import causal_steps
 from msopgen_wrap.torch_import import torch
 
 TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
-TorchFunctionMode = torch.overrides.TorchFunctionMode
 tree_leaves = torch.utils._pytree.tree_leaves
 
 # Their result is one of the values they are given, a sign change of one, or a whole number next to
@@ -190,24 +189,6 @@ class Provenance(TorchDispatchMode):
         """Say whether a result is the same for all elements that the inputs could have."""
         tensors = [t for t in tree_leaves(value) if isinstance(t, torch.Tensor)]
         return all(id(t) in self._constant for t in tensors)
-
-
-class FloatEpsilon(TorchFunctionMode):
-    """Give ``rms_norm`` of float64 the epsilon that it has by default in narrower dtypes.
-
-    PyTorch takes that of float32 for float16, bfloat16 and float32, and that of float64 there, which
-    tells results apart where elements are small.
-    """
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
-        if func in (torch.rms_norm, torch.nn.functional.rms_norm):
-            given = dict(zip(("input", "normalized_shape", "weight", "eps"), args, strict=False))
-            given.update(kwargs)
-            if given.get("eps") is None:
-                given["eps"] = torch.finfo(torch.float32).eps
-            return func(**given)
-        return func(*args, **kwargs)
 
 
 class StableOrders(TorchDispatchMode):

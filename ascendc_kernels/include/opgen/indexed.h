@@ -87,7 +87,8 @@ class IndexedRows {
         Advance();
         return inside;
     }
-    // Whether the indices of a batch lie together, or are one each: NextBatch and PlacesOf need that.
+    // Whether the indices of a batch lie together, or are one each: NextBatch and PlacesOf need
+    // that.
     __aicore__ inline bool LieTogether() const {
         for (uint32_t k = 0; k < kIndices; ++k) {
             if (pitch_[k] > 1) {
@@ -335,8 +336,8 @@ __aicore__ inline void StoreRowsApart(const GlobalTensor<T>& gm, const LocalTens
 
 // Copy a row to UB, and zeros up to the end of its last block.
 template <typename T>
-__aicore__ inline void LoadRow(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                               uint32_t length) {
+__aicore__ inline void LoadPadded(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                  uint32_t length) {
     const AscendC::DataCopyExtParams row{1, Bytes<T>(length), 0, 0, 0};
     const uint32_t missing = AlignElements<T>(length) - length;
     const AscendC::DataCopyPadExtParams<T> pad{missing > 0, 0, static_cast<uint8_t>(missing),

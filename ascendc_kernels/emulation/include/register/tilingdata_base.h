@@ -104,7 +104,8 @@ class CTilingDataClassFactory {
 
 #define TILING_DATA_FIELD_DEF_ARR(arr_type, arr_size, field_name)                    \
  public:                                                                             \
-    void set_##field_name(const arr_type *values) {                                  \
+    /* not const, as in CANN */                                                      \
+    void set_##field_name(arr_type *values) {                                        \
         this->Write(field_name##_offset_, values, (arr_size) * sizeof(arr_type));    \
     }                                                                                \
     arr_type *get_##field_name() {                                                   \
