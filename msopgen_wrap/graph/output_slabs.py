@@ -92,7 +92,10 @@ def slabs_of(result: Node, order: SizeOrder) -> Slabs | None:
     whole = length is not None and all(order.equal(_value(p.args[3]), length) for p in pieces)
     if not whole or any(_counts_something(p) for p in pieces):
         return None
-    pieces.sort(key=_place_in_sample)
+    places = {piece: _place_in_sample(piece) for piece in pieces}
+    if any(None in place for place in places.values()):
+        return None  # an attr that the sample has no value of
+    pieces.sort(key=places.__getitem__)
     items: list[Bounds] = []
     end: Any = 0
     for piece in pieces:
@@ -132,10 +135,13 @@ def _pieces(result: Node) -> list[Node]:
     return found
 
 
-def _place_in_sample(piece: Node) -> tuple[int, int]:
-    """Return where a call places its piece in the sample, and how many elements that has."""
+def _place_in_sample(piece: Node) -> tuple[Any, Any]:
+    """Return where a call places its piece in the sample, and how many elements that has.
+
+    None stands for a number that the sample does not say.
+    """
     first, size = map(_value, piece.args[2:5:2])
-    return tuple(size_hint(getattr(n, "node", n)) for n in (first, size))  # type: ignore[return-value]
+    return size_hint(getattr(first, "node", first)), size_hint(getattr(size, "node", size))
 
 
 def _value(argument: Any) -> Any:

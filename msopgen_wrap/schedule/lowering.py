@@ -9,7 +9,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.cuts import MADE_BY
-from msopgen_wrap.graph.scalars import Binary, Const, DimRef, ScalarExpr, Unary, fold
+from msopgen_wrap.graph.scalars import Binary, Const, DimRef, Numel, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, size_of
 from msopgen_wrap.graph.views import kept_axes, repeats_nothing, reshapes
 from msopgen_wrap.schedule import intervals
@@ -55,6 +55,7 @@ from msopgen_wrap.schedule.views import (
 )
 from msopgen_wrap.schedule.word_reading import WordReader
 from msopgen_wrap.spec.model import TensorParam
+from msopgen_wrap.spec.shapes import MAX_RANK
 from msopgen_wrap.torch_import import torch
 
 # The modules of lowerings need both.
@@ -411,12 +412,12 @@ def reshape_step(sizes: Sequence[ScalarExpr]) -> Step:
 
 
 def _axes_in(expr: ScalarExpr) -> int:
-    """Return how many sizes of inputs an expression reads."""
+    """Return how many sizes of inputs an expression reads; all of one count as many."""
     if isinstance(expr, Binary):
         return _axes_in(expr.left) + _axes_in(expr.right)
     if isinstance(expr, Unary):
         return _axes_in(expr.arg)
-    return int(isinstance(expr, DimRef))
+    return MAX_RANK if isinstance(expr, Numel) else int(isinstance(expr, DimRef))
 
 
 SMALL_BITS = {"int8": 24, "uint8": 24, "int16": 16}

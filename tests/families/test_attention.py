@@ -278,3 +278,31 @@ def test_numbers_that_are_not_finite_reach_their_rows(built: Any) -> None:
     assert result.findings == []
     assert torch.equal(outputs["y"].isnan(), golden["y"].isnan())
     assert torch.equal(outputs["y"].isinf(), golden["y"].isinf())
+
+
+def test_axes_that_are_put_in_order_and_back_stay(tmp_path) -> None:
+    """PyTorch does so with four axes; other ranks have other numbers of them."""
+    text = (
+        "op: OpenRank\ninputs:\n  w: {dtype: [float16], rank: [1, 8]}\n"
+        "outputs:\n  y: {dtype: w, shape: '[*w, 1]'}\nbackward: none\ncompute: |\n"
+        "  q = w.unsqueeze(-1)\n  y = F.scaled_dot_product_attention(q, q, q, is_causal=True)\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape in [(7,), (3, 5), (2, 3, 40)]:
+        outputs, golden, result = op.run({"w": torch.randn(shape).half()}, mode="check")
+        torch.testing.assert_close(outputs["y"].double(), golden["y"], rtol=0.01, atol=0.01)
+        assert result.findings == []
+
+
+def test_a_choice_behind_an_attention_is_a_pass() -> None:
+    text = (
+        "op: Chosen\ninputs:\n  x: {dtype: [float16], rank: 2}\n"
+        "  c: {dtype: [bool], shape: '[1, 1]'}\noutputs:\n  y: like x\nbackward: none\n"
+        "compute: y = torch.where(c, F.scaled_dot_product_attention(x, x, x), 0)\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    families = [part.family.name for part in plan_op(spec).parts]
+    assert families == ["attention", "elementwise"]

@@ -362,3 +362,20 @@ cases:
     assert spec is not None
     plan = plan_op(spec)
     assert [p.family.name for p in plan.parts] == ["contract", "row", "contract"]
+
+
+def test_matrices_of_one_column_may_be_empty(tmp_path: Any) -> None:
+    """How many rows there are is said: of no elements it does not follow from the columns."""
+    text = (
+        "op: Columns\ninputs:\n  x: {dtype: [float32], rank: [1, 4]}\n"
+        "  w: {dtype: [float32], shape: '[1, 4]'}\n"
+        "outputs:\n  y: {dtype: x, shape: '[*x, 1, 4]'}\nbackward: none\n"
+        "compute: y = x.unsqueeze(-1).unsqueeze(-1) @ w\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape in [(5,), (0, 3), (4, 0, 3), (2, 3)]:
+        inputs = {"x": torch.randn(shape), "w": torch.randn(1, 4)}
+        outputs, golden, _ = op.run(inputs, mode="check")
+        torch.testing.assert_close(outputs["y"].double(), golden["y"], rtol=1e-5, atol=1e-5)

@@ -220,3 +220,18 @@ def test_names_of_slabs_give_way():
 def test_the_plan_names_the_pieces_of_an_output():
     text = as_text(plan_op(spec_of("halves in turn")))
     assert "z in pieces, each to its place: z_part1, z_part2" in text
+
+
+def test_pieces_whose_places_attrs_give_are_chosen(tmp_path):
+    spec = parse_spec(
+        "op: Chosen\ninputs:\n  x: {dtype: [float32], rank: 2}\n"
+        "outputs:\n  z: {dtype: x, shape: '[x[0], 2 * min(most, 2 * min(most, x[1]))]'}\n"
+        "attrs:\n  most: {type: int, default: 2, min: 1}\nbackward: none\ncompute: |\n"
+        "  a = x[..., :most]\n  b = torch.cat([a, a], -1)[..., :most]\n"
+        "  z = torch.cat([b, b], -1)\n"
+    ).spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    x = torch.randn(3, 9)
+    outputs, golden, _ = op.run({"x": x}, {"most": 2}, mode="check")
+    check(outputs["z"], golden["z"])

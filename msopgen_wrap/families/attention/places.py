@@ -20,7 +20,7 @@ from msopgen_wrap.families.attention.scores import (
     Scores,
     Stage,
 )
-from msopgen_wrap.families.contract.reading import ProductLowerer
+from msopgen_wrap.families.contract.reading import Matrices, ProductLowerer
 from msopgen_wrap.graph.scalars import Const, ScalarExpr, fold
 from msopgen_wrap.graph.sizes import same_size
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node
@@ -44,7 +44,7 @@ NOT = ("logical_not", "bitwise_not")
 AND = ("logical_and", "bitwise_and")
 OR = ("logical_or", "bitwise_or")
 CONDITIONS = (*NOT, *AND, *OR, *COMPARISONS, "where")
-_NO_NUMBERS = (Scores, Stage, Line, Condition, Choice)
+_NO_NUMBERS = (Scores, Stage, Line, Condition, Choice, Matrices)
 
 
 @dataclass

@@ -54,7 +54,7 @@ class Product:
 
 
 @dataclass
-class _Matrices:
+class Matrices:
     """Two views that are multiplied.
 
     Attributes:
@@ -121,10 +121,10 @@ class ProductLowerer(Lowerer):
             return self._product_of(node)
         source: Any = node.args[0] if node.args else None
         value = self.values.get(source) if isinstance(source, Node) else None
-        if isinstance(value, _Matrices) and target == "aten.sym_size.int":
+        if isinstance(value, Matrices) and target == "aten.sym_size.int":
             axis: Any = node.args[1]
             return self._size_of(source, int(axis))
-        if isinstance(value, _Matrices):
+        if isinstance(value, Matrices):
             ordered = target in _PERMUTES and len(node.args) > 1 and isinstance(node.args[1], Node)
             if target in _CASTS | IDENTITY | RESHAPES | _PERMUTES and not ordered:
                 return value
@@ -157,7 +157,7 @@ class ProductLowerer(Lowerer):
         to_floats = node.meta["val"].dtype.is_floating_point
         return to_floats and not any("float" in dtype for dtype in dtypes)
 
-    def _product_of(self, node: Node) -> _Matrices:
+    def _product_of(self, node: Node) -> Matrices:
         if target_name(node) == "aten.mm.default":
             left, sizes = self._operand(node.args[0])
             right, _ = self._plain(node.args[1])
@@ -171,14 +171,14 @@ class ProductLowerer(Lowerer):
             right, right_batches = self._plain(node.args[1])
         return self._checked(left, right, left_batches, node)
 
-    def _checked(self, left: View, right: View, sizes: tuple[Any, ...], node: Node) -> _Matrices:
+    def _checked(self, left: View, right: View, sizes: tuple[Any, ...], node: Node) -> Matrices:
         """Return a product of views that have rows or columns without gaps."""
         whole = ("unsqueeze", "squeeze", "permute", "slice", "select", "reshape")
         for view in (left, right):
             strange = any(step.op not in whole for step in view.steps)
             if strange or view.counted is not None or not _is_matrix(view):
                 raise self.more(node)
-        return _Matrices(left, right, sizes, node)
+        return Matrices(left, right, sizes, node)
 
     def _operand(self, node: Any) -> tuple[View, tuple[Any, ...]]:
         """Return the view of an operand and its batches, taken apart where they were joined.
@@ -215,7 +215,7 @@ class ProductLowerer(Lowerer):
     def _stored(self, name: str, result: Any) -> Product:
         """Return the product that an output holds, with the views between them undone."""
         value = self.values.get(result) if isinstance(result, Node) else None
-        if not isinstance(value, _Matrices):
+        if not isinstance(value, Matrices):
             raise self.more(result)
         own = next(p for p in self.spec.outputs if p.name == name)
         rank = len(result.meta["val"].shape)
@@ -229,7 +229,7 @@ class ProductLowerer(Lowerer):
             if target in _PERMUTES:
                 order = _order(node, len(shape))
                 inverse = tuple(order.index(i) - len(order) for i in range(len(order)))
-                view = replace(view, steps=(*view.steps, Step("permute", axes=inverse)))
+                view = replace(view, steps=_permuted(view.steps, inverse))
             elif target in RESHAPES:
                 steps, split = self._undone(node, value)
                 if view.rearranged and any(step.op == "reshape" for step in steps):
@@ -257,7 +257,7 @@ class ProductLowerer(Lowerer):
             joined,
         )
 
-    def _undone(self, node: Node, value: _Matrices) -> tuple[list[Step], bool]:
+    def _undone(self, node: Node, value: Matrices) -> tuple[list[Step], bool]:
         """Return the steps from the result of a reshape back to what it takes.
 
         The second value says that it is the product, with the joined axes apart.
@@ -310,6 +310,20 @@ def _order(node: Node, rank: int) -> list[int]:
     i, j = int(first) % rank, int(second) % rank  # type: ignore[arg-type]
     order[i], order[j] = order[j], order[i]
     return order
+
+
+def _permuted(steps: tuple[Step, ...], axes: tuple[int, ...]) -> tuple[Step, ...]:
+    """Return steps with a permutation behind them, joined with one that is their last.
+
+    Two that undo one another are none: attention has such a pair, which names four axes whatever the
+    rank is.
+    """
+    last = steps[-1] if steps else None
+    if last is None or last.op != "permute" or len(last.axes) != len(axes):
+        return (*steps, Step("permute", axes=axes))
+    joined = tuple(last.axes[axis] for axis in axes)
+    same = joined == tuple(range(-len(axes), 0))
+    return steps[:-1] if same else (*steps[:-1], Step("permute", axes=joined))
 
 
 def _transposes(node: Any) -> bool:
