@@ -37,7 +37,7 @@ __aicore__ inline void FillGaps(const LocalTensor<C>& tile, C number, const Tile
             continue;
         }
         const uint64_t below = (uint64_t(1) << begin) - 1;
-        const uint64_t mask[2] = {(~uint64_t(0) >> (kLanes - end)) & ~below, 0};
+        uint64_t mask[2] = {(~uint64_t(0) >> (kLanes - end)) & ~below, 0};
         for (uint32_t row = 0; row < box.rows; row += together) {
             const uint32_t left = box.rows - row;
             const uint8_t repeat = static_cast<uint8_t>(left < together ? left : together);

@@ -96,8 +96,8 @@ __aicore__ inline void TransposeColumns(const LocalTensor<T>& dst, const LocalTe
         uint64_t to[kTransposeBlock];
         for (uint32_t i = 0; i < kTransposeBlock; ++i) {
             const uint32_t at = (row + i / kParts) * box.pitch + i % kParts * kRows;
-            from[i] = static_cast<uint64_t>(columns[i * next + row].GetPhyAddr());
-            to[i] = static_cast<uint64_t>(dst[at].GetPhyAddr());
+            from[i] = reinterpret_cast<uint64_t>(columns[i * next + row].GetPhyAddr());
+            to[i] = reinterpret_cast<uint64_t>(dst[at].GetPhyAddr());
         }
         AscendC::TransDataTo5HD<Word>(to, from, blocks);
     }

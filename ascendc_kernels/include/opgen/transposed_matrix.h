@@ -42,8 +42,8 @@ __aicore__ inline void TransposeMatrix(const LocalTensor<C>& dst, const LocalTen
             for (uint32_t i = 0; i < kGroup; ++i) {
                 const uint32_t row = first + i < rows ? first + i : rows - 1;
                 const uint32_t at = (col + i / 2) * pitch + first + i % 2 * kBlock;
-                from[i] = static_cast<uint64_t>(src[row * cols + col].GetPhyAddr());
-                to[i] = static_cast<uint64_t>(dst[at].GetPhyAddr());
+                from[i] = reinterpret_cast<uint64_t>(src[row * cols + col].GetPhyAddr());
+                to[i] = reinterpret_cast<uint64_t>(dst[at].GetPhyAddr());
             }
             AscendC::TransDataTo5HD<uint32_t>(to, from, repeats);
         }
