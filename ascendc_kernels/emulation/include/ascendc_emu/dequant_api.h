@@ -44,30 +44,30 @@ inline void CastDequant(ascendc_emu::Api api, const LocalTensor<D>& dst, const L
 }
 }  // namespace dequant_detail
 
-#define OPGEN_CAST_DEQUANT(NAME)                                                                  \
-    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,                \
-              bool halfBlock = true>                                                              \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,             \
-                                const int32_t mask, uint8_t repeat,                               \
-                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {         \
-        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                   \
-            ascendc_emu::Api::k##NAME, dst, src,                                                  \
-            ascendc_emu::MaskForm(static_cast<uint64_t>(mask), repeat, params, isSetMask), loc);  \
-    }                                                                                             \
-    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,                \
-              bool halfBlock = true>                                                              \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,             \
-                                uint64_t mask[], uint8_t repeat, const UnaryRepeatParams& params, \
-                                Loc loc = Loc::Here()) {                                          \
-        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                   \
-            ascendc_emu::Api::k##NAME, dst, src,                                                  \
-            ascendc_emu::BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<U>)), loc);       \
-    }                                                                                             \
-    template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>                \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,             \
-                                const uint32_t count, Loc loc = Loc::Here()) {                    \
-        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                   \
-            ascendc_emu::Api::k##NAME, dst, src, ascendc_emu::CountForm(count), loc);             \
+#define OPGEN_CAST_DEQUANT(NAME)                                                                 \
+    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,               \
+              bool halfBlock = true>                                                             \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const int32_t mask, uint8_t repeat,                              \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
+            ascendc_emu::Api::k##NAME, dst, src,                                                 \
+            ascendc_emu::MaskForm(static_cast<uint64_t>(mask), repeat, params, isSetMask), loc); \
+    }                                                                                            \
+    template <typename T, typename U, bool isSetMask = true, bool isVecDeq = true,               \
+              bool halfBlock = true>                                                             \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const uint64_t mask[], uint8_t repeat,                           \
+                                const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
+        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
+            ascendc_emu::Api::k##NAME, dst, src,                                                 \
+            ascendc_emu::BitsForm(mask, repeat, params, isSetMask, sizeof(PrimT<U>)), loc);      \
+    }                                                                                            \
+    template <typename T, typename U, bool isVecDeq = true, bool halfBlock = true>               \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const uint32_t count, Loc loc = Loc::Here()) {                   \
+        dequant_detail::CastDequant<T, U, isVecDeq, halfBlock>(                                  \
+            ascendc_emu::Api::k##NAME, dst, src, ascendc_emu::CountForm(count), loc);            \
     }
 OPGEN_CAST_DEQUANT(CastDequant)
 OPGEN_CAST_DEQUANT(CastDeq)
@@ -94,8 +94,9 @@ __aicore__ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U
 }
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& src0,
-                                  const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeat,
-                                  const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
+                                  const LocalTensor<U>& src1, const uint64_t mask[],
+                                  const uint8_t repeat, const BinaryRepeatParams& params,
+                                  Loc loc = Loc::Here()) {
     dequant_detail::AddDeqRelu(dst, src0, src1,
                                ascendc_emu::BitsForm(mask, repeat, params, isSetMask, 4), loc);
 }
@@ -108,7 +109,7 @@ __aicore__ inline void AddDeqRelu(const LocalTensor<half>& dst, const LocalTenso
 }
 template <bool isSetMask = true>
 __aicore__ inline void AddDeqRelu(const LocalTensor<half>& dst, const LocalTensor<int32_t>& src0,
-                                  const LocalTensor<int32_t>& src1, uint64_t mask[],
+                                  const LocalTensor<int32_t>& src1, const uint64_t mask[],
                                   const uint8_t repeat, const BinaryRepeatParams& params,
                                   Loc loc = Loc::Here()) {
     AddDeqRelu<half, int32_t, isSetMask>(dst, src0, src1, mask, repeat, params, loc);

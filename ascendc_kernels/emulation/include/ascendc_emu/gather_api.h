@@ -66,8 +66,8 @@ __aicore__ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& s
 template <typename T>
 __aicore__ inline void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                               const LocalTensor<uint32_t>& srcOffset, const uint32_t srcBaseAddr,
-                              uint64_t mask[], const uint8_t repeat, const uint16_t dstRepStride,
-                              Loc loc = Loc::Here()) {
+                              const uint64_t mask[], const uint8_t repeat,
+                              const uint16_t dstRepStride, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Gather, T);
     using namespace ascendc_emu;
     Form f = BitsForm(mask, repeat, UnaryRepeatParams(), true, sizeof(PrimT<T>));
@@ -98,7 +98,7 @@ __aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& 
 template <typename T>
 __aicore__ inline void Scatter(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                                const LocalTensor<uint32_t>& dstOffset, const uint32_t dstBaseAddr,
-                               uint64_t mask[], const uint8_t repeatTime,
+                               const uint64_t mask[], const uint8_t repeatTime,
                                const uint8_t srcRepStride, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Scatter, T);
     using namespace ascendc_emu;

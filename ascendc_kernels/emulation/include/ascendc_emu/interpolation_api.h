@@ -71,7 +71,7 @@ __aicore__ inline void BilinearInterpolation(
 template <typename T>
 __aicore__ inline void BilinearInterpolation(
     const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<uint32_t>& src0Offset,
-    const LocalTensor<T>& src1, uint64_t mask[], uint8_t hRepeat, bool repeatMode,
+    const LocalTensor<T>& src1, const uint64_t mask[], uint8_t hRepeat, bool repeatMode,
     uint16_t dstBlkStride, uint16_t vROffset, uint8_t vRepeat,
     const LocalTensor<uint8_t>& sharedTmpBuffer, Loc loc = Loc::Here()) {
     interpolation_detail::Interpolate(dst, src0, src0Offset, src1, mask, hRepeat, repeatMode,

@@ -36,64 +36,64 @@ inline Form ReduceForm(const uint64_t* mask, int32_t repeats, int32_t dstRep, in
 namespace AscendC {
 
 // One result per repeat. dstRepStride counts elements (value and index: pairs).
-#define OPGEN_WHOLE_SUM(NAME)                                                                      \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const int32_t mask, const int32_t repeat,                          \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,            \
-                                const int32_t srcRepStride, Loc loc = Loc::Here()) {               \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst,  \
-                   &src,                                                                           \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,     \
-                              srcRepStride, isSetMask),                                            \
-                   loc});                                                                          \
-    }                                                                                              \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                uint64_t mask[], const int32_t repeat, const int32_t dstRepStride, \
-                                const int32_t srcBlkStride, const int32_t srcRepStride,            \
-                                Loc loc = Loc::Here()) {                                           \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst,  \
-                   &src,                                                                           \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,   \
-                              sizeof(PrimT<T>)),                                                   \
-                   loc});                                                                          \
+#define OPGEN_WHOLE_SUM(NAME)                                                                     \
+    template <typename T, bool isSetMask = true>                                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                const int32_t mask, const int32_t repeat,                         \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,           \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {              \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                              \
+        using namespace ascendc_emu;                                                              \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, \
+                   &src,                                                                          \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,    \
+                              srcRepStride, isSetMask),                                           \
+                   loc});                                                                         \
+    }                                                                                             \
+    template <typename T, bool isSetMask = true>                                                  \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,             \
+                                const uint64_t mask[], const int32_t repeat,                      \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,           \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {              \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                              \
+        using namespace ascendc_emu;                                                              \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::kSum, ReduceSpan::kWhole, 2, &dst, \
+                   &src,                                                                          \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,  \
+                              sizeof(PrimT<T>)),                                                  \
+                   loc});                                                                         \
     }
 OPGEN_WHOLE_SUM(WholeReduceSum)
 #undef OPGEN_WHOLE_SUM
 
-#define OPGEN_WHOLE_MAXMIN(NAME, OP)                                                               \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(                                                                   \
-        const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,                  \
-        const int32_t repeat, const int32_t dstRepStride, const int32_t srcBlkStride,              \
-        const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,            \
-        Loc loc = Loc::Here()) {                                                                   \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,             \
-                   static_cast<uint8_t>(order), &dst, &src,                                        \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,     \
-                              srcRepStride, isSetMask),                                            \
-                   loc});                                                                          \
-    }                                                                                              \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                uint64_t mask[], const int32_t repeat, const int32_t dstRepStride, \
-                                const int32_t srcBlkStride, const int32_t srcRepStride,            \
-                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                \
-                                Loc loc = Loc::Here()) {                                           \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,             \
-                   static_cast<uint8_t>(order), &dst, &src,                                        \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,   \
-                              sizeof(PrimT<T>)),                                                   \
-                   loc});                                                                          \
+#define OPGEN_WHOLE_MAXMIN(NAME, OP)                                                             \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(                                                                 \
+        const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,                \
+        const int32_t repeat, const int32_t dstRepStride, const int32_t srcBlkStride,            \
+        const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,          \
+        Loc loc = Loc::Here()) {                                                                 \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,           \
+                   static_cast<uint8_t>(order), &dst, &src,                                      \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
+                              srcRepStride, isSetMask),                                          \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(                                                                 \
+        const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],             \
+        const int32_t repeat, const int32_t dstRepStride, const int32_t srcBlkStride,            \
+        const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,          \
+        Loc loc = Loc::Here()) {                                                                 \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::kWhole,           \
+                   static_cast<uint8_t>(order), &dst, &src,                                      \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
+                              sizeof(PrimT<T>)),                                                 \
+                   loc});                                                                        \
     }
 OPGEN_WHOLE_MAXMIN(WholeReduceMax, kMax)
 OPGEN_WHOLE_MAXMIN(WholeReduceMin, kMin)
@@ -116,32 +116,32 @@ __aicore__ inline void RepeatReduceSum(const LocalTensor<T>& dst, const LocalTen
 }
 
 // One result per data block (Block) or per pair of neighbours (Pair).
-#define OPGEN_SPAN_REDUCE(NAME, OP, SPAN)                                                          \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const int32_t repeat, const int32_t mask,                          \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,            \
-                                const int32_t srcRepStride, Loc loc = Loc::Here()) {               \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst,      \
-                   &src,                                                                           \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,     \
-                              srcRepStride, isSetMask),                                            \
-                   loc});                                                                          \
-    }                                                                                              \
-    template <typename T, bool isSetMask = true>                                                   \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const int32_t repeat, uint64_t mask[], const int32_t dstRepStride, \
-                                const int32_t srcBlkStride, const int32_t srcRepStride,            \
-                                Loc loc = Loc::Here()) {                                           \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst,      \
-                   &src,                                                                           \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,   \
-                              sizeof(PrimT<T>)),                                                   \
-                   loc});                                                                          \
+#define OPGEN_SPAN_REDUCE(NAME, OP, SPAN)                                                        \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const int32_t repeat, const int32_t mask,                        \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst,    \
+                   &src,                                                                         \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
+                              srcRepStride, isSetMask),                                          \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <typename T, bool isSetMask = true>                                                 \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
+                                const int32_t repeat, const uint64_t mask[],                     \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride, Loc loc = Loc::Here()) {             \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, ReduceSpan::SPAN, 2, &dst,    \
+                   &src,                                                                         \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
+                              sizeof(PrimT<T>)),                                                 \
+                   loc});                                                                        \
     }
 OPGEN_SPAN_REDUCE(BlockReduceSum, kSum, kBlock)
 OPGEN_SPAN_REDUCE(BlockReduceMax, kMax, kBlock)
@@ -160,32 +160,32 @@ constexpr ReduceOp OpOf(AscendC::ReduceType t) {
 namespace AscendC {
 
 // 9.x names of the reductions inside a repeat.
-#define OPGEN_NEW_REDUCE(NAME, SPAN, EXTRA, ORDER)                                                 \
-    template <ReduceType type, typename T, typename U, bool isSetMask = true>                      \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,              \
-                                const int32_t mask, const int32_t repeat,                          \
-                                const int32_t dstRepStride, const int32_t srcBlkStride,            \
-                                const int32_t srcRepStride EXTRA, Loc loc = Loc::Here()) {         \
-        OPGEN_REQUIRE_TYPE(NAME, U);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                 \
-                   static_cast<uint8_t>(ORDER), &dst, &src,                                        \
-                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,     \
-                              srcRepStride, isSetMask),                                            \
-                   loc});                                                                          \
-    }                                                                                              \
-    template <ReduceType type, typename T, typename U, bool isSetMask = true>                      \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,              \
-                                uint64_t mask[], const int32_t repeat, const int32_t dstRepStride, \
-                                const int32_t srcBlkStride, const int32_t srcRepStride EXTRA,      \
-                                Loc loc = Loc::Here()) {                                           \
-        OPGEN_REQUIRE_TYPE(NAME, U);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunReduce({Api::k##NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,                 \
-                   static_cast<uint8_t>(ORDER), &dst, &src,                                        \
-                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask,   \
-                              sizeof(PrimT<U>)),                                                   \
-                   loc});                                                                          \
+#define OPGEN_NEW_REDUCE(NAME, SPAN, EXTRA, ORDER)                                               \
+    template <ReduceType type, typename T, typename U, bool isSetMask = true>                    \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const int32_t mask, const int32_t repeat,                        \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride EXTRA, Loc loc = Loc::Here()) {       \
+        OPGEN_REQUIRE_TYPE(NAME, U);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,               \
+                   static_cast<uint8_t>(ORDER), &dst, &src,                                      \
+                   ReduceForm(static_cast<uint64_t>(mask), repeat, dstRepStride, srcBlkStride,   \
+                              srcRepStride, isSetMask),                                          \
+                   loc});                                                                        \
+    }                                                                                            \
+    template <ReduceType type, typename T, typename U, bool isSetMask = true>                    \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
+                                const uint64_t mask[], const int32_t repeat,                     \
+                                const int32_t dstRepStride, const int32_t srcBlkStride,          \
+                                const int32_t srcRepStride EXTRA, Loc loc = Loc::Here()) {       \
+        OPGEN_REQUIRE_TYPE(NAME, U);                                                             \
+        using namespace ascendc_emu;                                                             \
+        RunReduce({Api::k##NAME, kDTypeOf<PrimT<U>>, OpOf(type), ReduceSpan::SPAN,               \
+                   static_cast<uint8_t>(ORDER), &dst, &src,                                      \
+                   ReduceForm(mask, repeat, dstRepStride, srcBlkStride, srcRepStride, isSetMask, \
+                              sizeof(PrimT<U>)),                                                 \
+                   loc});                                                                        \
     }
 #define OPGEN_ORDER_PARAMETER , ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX
 OPGEN_NEW_REDUCE(ReduceRepeat, kWhole, OPGEN_ORDER_PARAMETER, order)
@@ -196,28 +196,28 @@ OPGEN_NEW_REDUCE(ReducePairElem, kPair, , ReduceOrder::ORDER_ONLY_VALUE)
 
 // Sum of the whole tensor in the documented order: tree inside a repeat, then one repeat after the
 // other (count form) or a tree again (mask form).
-#define OPGEN_FULL_REDUCE(NAME, OP)                                                                \
-    template <typename T>                                                                          \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const LocalTensor<T>& work, const int32_t mask,                    \
-                                const int32_t repeat, const int32_t srcRepStride,                  \
-                                bool index = false, Loc loc = Loc::Here()) {                       \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunFullReduce(                                                                             \
-            {Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,      \
-             ReduceForm(static_cast<uint64_t>(mask), repeat, 1, 1, srcRepStride, true), loc});     \
-    }                                                                                              \
-    template <typename T>                                                                          \
-    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,              \
-                                const LocalTensor<T>& work, uint64_t mask[], const int32_t repeat, \
-                                const int32_t srcRepStride, bool index = false,                    \
-                                Loc loc = Loc::Here()) {                                           \
-        OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
-        using namespace ascendc_emu;                                                               \
-        RunFullReduce(                                                                             \
-            {Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,      \
-             ReduceForm(mask, repeat, 1, 1, srcRepStride, true, sizeof(PrimT<T>)), loc});          \
+#define OPGEN_FULL_REDUCE(NAME, OP)                                                            \
+    template <typename T>                                                                      \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,          \
+                                const LocalTensor<T>& work, const int32_t mask,                \
+                                const int32_t repeat, const int32_t srcRepStride,              \
+                                bool index = false, Loc loc = Loc::Here()) {                   \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                           \
+        using namespace ascendc_emu;                                                           \
+        RunFullReduce(                                                                         \
+            {Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
+             ReduceForm(static_cast<uint64_t>(mask), repeat, 1, 1, srcRepStride, true), loc}); \
+    }                                                                                          \
+    template <typename T>                                                                      \
+    __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,          \
+                                const LocalTensor<T>& work, const uint64_t mask[],             \
+                                const int32_t repeat, const int32_t srcRepStride,              \
+                                bool index = false, Loc loc = Loc::Here()) {                   \
+        OPGEN_REQUIRE_TYPE(NAME, T);                                                           \
+        using namespace ascendc_emu;                                                           \
+        RunFullReduce(                                                                         \
+            {Api::k##NAME, kDTypeOf<PrimT<T>>, ReduceOp::OP, index, false, &dst, &src, &work,  \
+             ReduceForm(mask, repeat, 1, 1, srcRepStride, true, sizeof(PrimT<T>)), loc});      \
     }
 OPGEN_FULL_REDUCE(ReduceSum, kSum)
 OPGEN_FULL_REDUCE(ReduceMax, kMax)

@@ -16,7 +16,7 @@ namespace AscendC {
 // Bit i of dst = src0[i] <cmp> src1[i], little endian.
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& src0,
-                               const LocalTensor<T>& src1, CMPMODE mode, uint64_t mask[],
+                               const LocalTensor<T>& src1, CMPMODE mode, const uint64_t mask[],
                                uint8_t repeat, const BinaryRepeatParams& params,
                                Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Compare, T);
@@ -46,7 +46,7 @@ __aicore__ inline void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& 
 // One repeat; the bits go to the compare-mask register.
 template <typename T, bool isSetMask = true>
 __aicore__ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE mode,
-                               uint64_t mask[], const BinaryRepeatParams& params,
+                               const uint64_t mask[], const BinaryRepeatParams& params,
                                Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Compare, T);
     using namespace ascendc_emu;
@@ -66,7 +66,7 @@ __aicore__ inline void Compare(const LocalTensor<T>& src0, const LocalTensor<T>&
 #define OPGEN_COMPARE_SCALAR(NAME)                                                              \
     template <typename T, typename U, bool isSetMask = true>                                    \
     __aicore__ inline void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& src0,          \
-                                const PrimT<T> scalar, CMPMODE mode, uint64_t mask[],           \
+                                const PrimT<T> scalar, CMPMODE mode, const uint64_t mask[],     \
                                 uint8_t repeat, const UnaryRepeatParams& params,                \
                                 Loc loc = Loc::Here()) {                                        \
         OPGEN_REQUIRE_TYPE(NAME, T);                                                            \
@@ -111,8 +111,8 @@ __aicore__ inline void SetCmpMask(const LocalTensor<T>& src, Loc loc = Loc::Here
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, const LocalTensor<T>& src1, SELMODE mode,
-                              uint64_t mask[], uint8_t repeat, const BinaryRepeatParams& params,
-                              Loc loc = Loc::Here()) {
+                              const uint64_t mask[], uint8_t repeat,
+                              const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
     RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,
@@ -140,8 +140,8 @@ __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& s
 template <typename T, typename U, bool isSetMask = true>
 __aicore__ inline void Select(const LocalTensor<T>& dst, const LocalTensor<U>& sel,
                               const LocalTensor<T>& src0, PrimT<T> src1, SELMODE mode,
-                              uint64_t mask[], uint8_t repeat, const BinaryRepeatParams& params,
-                              Loc loc = Loc::Here()) {
+                              const uint64_t mask[], uint8_t repeat,
+                              const BinaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Select, T);
     using namespace ascendc_emu;
     RunSelect({Api::kSelect, kDTypeOf<PrimT<T>>, static_cast<uint8_t>(mode), &dst, &sel, &src0,

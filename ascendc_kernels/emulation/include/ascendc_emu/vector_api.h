@@ -51,8 +51,9 @@ namespace AscendC {
     }                                                                                              \
     template <typename T, bool isSetMask = true>                                                   \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src0,             \
-                                const LocalTensor<T>& src1, uint64_t mask[], const uint8_t repeat, \
-                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {         \
+                                const LocalTensor<T>& src1, const uint64_t mask[],                 \
+                                const uint8_t repeat, const BinaryRepeatParams& params,            \
+                                Loc loc = Loc::Here()) {                                           \
         OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
         using namespace ascendc_emu;                                                               \
         RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src0, &src1, 0, \
@@ -94,8 +95,9 @@ namespace AscendC {
     }                                                                                              \
     template <typename T, typename U, bool isSetMask = true>                                       \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src0,             \
-                                const LocalTensor<U>& src1, uint64_t mask[], const uint8_t repeat, \
-                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {         \
+                                const LocalTensor<U>& src1, const uint64_t mask[],                 \
+                                const uint8_t repeat, const BinaryRepeatParams& params,            \
+                                Loc loc = Loc::Here()) {                                           \
         OPGEN_REQUIRE_TYPE(NAME, T);                                                               \
         using namespace ascendc_emu;                                                               \
         RunVector({Api::k##NAME, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<U>>, 0, &dst, &src0, &src1, 0, \
@@ -136,7 +138,7 @@ namespace AscendC {
     }                                                                                            \
     template <typename T, bool isSetMask = true>                                                 \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
-                                uint64_t mask[], const uint8_t repeat,                           \
+                                const uint64_t mask[], const uint8_t repeat,                     \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
         OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
@@ -180,7 +182,7 @@ namespace AscendC {
     }                                                                                            \
     template <typename T, bool isSetMask = true>                                                 \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
-                                const T& scalar, uint64_t mask[], const uint8_t repeat,          \
+                                const T& scalar, const uint64_t mask[], const uint8_t repeat,    \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
         OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
@@ -212,7 +214,7 @@ namespace AscendC {
     template <typename T, typename U, bool isSetMask = true,                                     \
               std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>                     \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src,            \
-                                const U& scalar, uint64_t mask[], const uint8_t repeat,          \
+                                const U& scalar, const uint64_t mask[], const uint8_t repeat,    \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
         OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
@@ -246,7 +248,7 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
 }
 template <typename T, bool isSetMask = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                  const T& scalar, uint64_t mask[], const uint8_t repeat,
+                                  const T& scalar, const uint64_t mask[], const uint8_t repeat,
                                   const UnaryRepeatParams& params, bool roundEn = false,
                                   Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T);
@@ -279,7 +281,7 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
 template <typename T, typename U, bool isSetMask = true,
           std::enable_if_t<IsSameType<PrimT<T>, U>::value, bool> = true>
 __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T>& src,
-                                  const U& scalar, uint64_t mask[], const uint8_t repeat,
+                                  const U& scalar, const uint64_t mask[], const uint8_t repeat,
                                   const UnaryRepeatParams& params, bool roundEn = false,
                                   Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(ShiftRight, T);
@@ -311,7 +313,7 @@ __aicore__ inline void ShiftRight(const LocalTensor<T>& dst, const LocalTensor<T
     }                                                                                            \
     template <typename T, typename U, bool isSetMask = true>                                     \
     __aicore__ inline void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& src,            \
-                                const U& scalar, uint64_t mask[], const uint8_t repeat,          \
+                                const U& scalar, const uint64_t mask[], const uint8_t repeat,    \
                                 const UnaryRepeatParams& params, Loc loc = Loc::Here()) {        \
         OPGEN_REQUIRE_TYPE(NAME, T);                                                             \
         using namespace ascendc_emu;                                                             \
@@ -385,9 +387,9 @@ __aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src
         {Api::kCopy, kDTypeOf<PrimT<T>>, kDTypeOf<PrimT<T>>, 0, &dst, &src, nullptr, 0, f, loc});
 }
 template <typename T, bool isSetMask = true>
-__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[],
-                            const uint8_t repeat, const CopyRepeatParams& params,
-                            Loc loc = Loc::Here()) {
+__aicore__ inline void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src,
+                            const uint64_t mask[], const uint8_t repeat,
+                            const CopyRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_TYPE(Copy, T);
     using namespace ascendc_emu;
     Form f = BitsForm(mask, repeat, UnaryRepeatParams(), isSetMask, sizeof(PrimT<T>));
@@ -454,7 +456,7 @@ __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src
 }
 template <typename D, typename S, bool isSetMask = true>
 __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src,
-                            const RoundMode& mode, uint64_t mask[], const uint8_t repeat,
+                            const RoundMode& mode, const uint64_t mask[], const uint8_t repeat,
                             const UnaryRepeatParams& params, Loc loc = Loc::Here()) {
     OPGEN_REQUIRE_CAST(D, S);
     using namespace ascendc_emu;
@@ -485,8 +487,9 @@ __aicore__ inline void Cast(const LocalTensor<D>& dst, const LocalTensor<S>& src
     }                                                                                              \
     template <typename D, typename S, bool isSetMask = true>                                       \
     __aicore__ inline void NAME(const LocalTensor<D>& dst, const LocalTensor<S>& src0,             \
-                                const LocalTensor<S>& src1, uint64_t mask[], const uint8_t repeat, \
-                                const BinaryRepeatParams& params, Loc loc = Loc::Here()) {         \
+                                const LocalTensor<S>& src1, const uint64_t mask[],                 \
+                                const uint8_t repeat, const BinaryRepeatParams& params,            \
+                                Loc loc = Loc::Here()) {                                           \
         using namespace ascendc_emu;                                                               \
         static_assert(OK(kDTypeOf<PrimT<S>>, kDTypeOf<PrimT<D>>), #NAME " on arch 2201: " TEXT);   \
         RunVector({Api::k##NAME, kDTypeOf<PrimT<D>>, kDTypeOf<PrimT<S>>, 0, &dst, &src0, &src1, 0, \
