@@ -6,6 +6,7 @@
 #define OPGEN_RECURRENT_PRODUCT_H
 
 #include "kernel_operator.h"
+#include "kernel_operator_list_tensor_intf.h"  // CANN 8.1's kernel_operator.h leaves it out
 #include "lib/matmul_intf.h"
 #include "opgen/recurrent_space.h"
 

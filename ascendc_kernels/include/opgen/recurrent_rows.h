@@ -8,6 +8,7 @@
 #define OPGEN_RECURRENT_ROWS_H
 
 #include "kernel_operator.h"
+#include "kernel_operator_list_tensor_intf.h"  // CANN 8.1's kernel_operator.h leaves it out
 #include "opgen/convert.h"
 #include "opgen/gate_functions.h"
 #include "opgen/recurrent_space.h"
