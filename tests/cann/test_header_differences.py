@@ -1,4 +1,4 @@
-"""What CANN's headers refuse and the emulation accepts, in the sources that projects are made of."""
+"""What CANN's headers refuse and the emulation accepts, in the sources of projects."""
 
 from __future__ import annotations
 

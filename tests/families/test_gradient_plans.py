@@ -211,8 +211,7 @@ def test_a_number_per_row_of_an_attr_is_none_of_another_axis() -> None:
             "a = x.cumsum(-1)\n  b = x[..., :most]",
         ),
         (
-            "x: {dtype: [float32], rank: [1, 8]}\n"
-            "  w: {dtype: [float32], shape: '[*x[:-1], 1]'}",
+            "x: {dtype: [float32], rank: [1, 8]}\n  w: {dtype: [float32], shape: '[*x[:-1], 1]'}",
             "a: like w\n  b: like x",
             "a = torch.cumprod(w.tanh(), -1)\n  b = x / (x.abs() + most)",
         ),

@@ -57,7 +57,9 @@ def built(request, tmp_path_factory):
     return BuiltOp(parse_spec(text).spec, tmp_path_factory.mktemp("columns"), style=style), op
 
 
-def inputs_of(op: BuiltOp, sizes: tuple[int, int, int, int], exact: bool) -> dict[str, torch.Tensor]:
+def inputs_of(
+    op: BuiltOp, sizes: tuple[int, int, int, int], exact: bool
+) -> dict[str, torch.Tensor]:
     """Draw inputs; where values are copied, no two have the same place."""
     parts, rows, columns, item_rows = sizes
     generator = torch.Generator().manual_seed(0)
@@ -89,7 +91,7 @@ def test_results_and_modes(built, auto_sync):
 
 
 def test_an_index_outside_is_left_out_and_named(built, capfd):
-    op, given = built
+    op, _ = built
     inputs = inputs_of(op, (2, 5, 300, 4), exact=True)
     index = inputs["i"]
     values = inputs.get("s")

@@ -44,7 +44,7 @@ def test_sums_of_groups_begin_with_zeros_of_the_default_dtype() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_rms_norm_has_the_epsilon_of_float32(dtype: torch.dtype) -> None:
-    """PyTorch's default follows from the dtype: that of float64 would hide it for small elements."""
+    """PyTorch's default follows from the dtype; that of float64 is no number of a kernel."""
     x = torch.full((4,), 1e-4, dtype=dtype)
     with KeepDouble():
         golden = torch.nn.functional.rms_norm(x.double(), [4])

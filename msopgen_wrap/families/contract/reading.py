@@ -315,8 +315,8 @@ def _order(node: Node, rank: int) -> list[int]:
 def _permuted(steps: tuple[Step, ...], axes: tuple[int, ...]) -> tuple[Step, ...]:
     """Return steps with a permutation behind them, joined with one that is their last.
 
-    Two that undo one another are none: attention has such a pair, which names four axes whatever the
-    rank is.
+    Two that undo one another are none: attention has such a pair, which names four axes whatever
+    the rank is.
     """
     last = steps[-1] if steps else None
     if last is None or last.op != "permute" or len(last.axes) != len(axes):

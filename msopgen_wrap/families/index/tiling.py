@@ -90,22 +90,26 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             scalars=scalar_values(plan.scalar_names, plan.scalars()),
         )
     )
-    headers = ('"opgen_indexed_space.h"', '"opgen_tile_budget.h"')
+    headers = ['"opgen_indexed_space.h"', '"opgen_tile_budget.h"']
     if "elements" in plan.modes:
-        headers = (*headers, '"opgen_table_tiling.h"')
+        headers.append('"opgen_table_tiling.h"')
     if "columns" in plan.modes:
-        headers = (*headers, '"opgen_column_tiling.h"')
-    return tiling_text(spec, style, text, values, fields, headers)
+        headers.append('"opgen_column_tiling.h"')
+    return tiling_text(spec, style, text, values, fields, tuple(headers))
 
 
 def _element_fields(table: str, count: int) -> list[dict[str, Any]]:
     """Return the fields of elements that are taken by the batch."""
     return [
-        field_row("int64_t", "windowSteps", count, "bytes of a window between neighbours of an axis"),
+        field_row(
+            "int64_t", "windowSteps", count, "bytes of a window between neighbours of an axis"
+        ),
         field_row("int64_t", "windowStep", 0, f"elements of {table} between rows of a window"),
         field_row("uint32_t", "windowRows", 0, "rows of a window"),
         field_row("uint32_t", "windowCols", 0, "elements of a row of a window"),
-        field_row("uint32_t", "windowPitch", 0, "elements between rows of a window; 0: one for all"),
+        field_row(
+            "uint32_t", "windowPitch", 0, "elements between rows of a window; 0: one for all"
+        ),
         field_row("uint32_t", "windowLength", 0, "elements that a window has room for"),
         field_row("uint32_t", "windowCopies", 0, "windows that UB holds"),
         field_row("uint32_t", "rowDim", 0, "the axis of the items along which a batch has rows"),
