@@ -1,7 +1,8 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// Which items of a batch name an element, or a row, of a window that is scattered to. A window holds thousands of them, so that few of the items of a batch are in it; the vector unit
-// finds these, and the scalar unit goes through them only.
+// Which items of a batch name an element, or a row, of a window that is scattered to. A window
+// holds thousands of them, so that few of the items of a batch are in it; the vector unit finds
+// these, and the scalar unit goes through them only.
 #ifndef OPGEN_WINDOW_ITEMS_H
 #define OPGEN_WINDOW_ITEMS_H
 
