@@ -77,8 +77,8 @@ struct ColumnTiling {
         parts = rank == 3 ? space.dims[0] : 1;
         const int64_t rows = space.axisSizes[0];
         const int64_t part = Times(rows, columns);
-        if (columns < kLeastColumns || rows < 1 || Times(part, parts) != total ||
-            space.axisSteps[0] != columns || space.Items() == 0) {
+        if (columns < kLeastColumns || columns > kMaxRowBytes / 8 || rows < 1 ||
+            Times(part, parts) != total || space.axisSteps[0] != columns || space.Items() == 0) {
             return false;
         }
         for (size_t k = 0; k < space.steps.size(); ++k) {

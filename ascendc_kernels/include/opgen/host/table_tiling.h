@@ -15,12 +15,13 @@
 
 namespace opgen {
 
-constexpr int64_t kBatchLanes = 1024;  // opgen/gathered_elements.h
-constexpr double kBatchCycles = 400;   // start-ups of the instructions of a batch
-constexpr double kLaneCycles = 0.5;    // of an element in a batch
-constexpr double kCopyRowCycles = 10;  // of a row of a copy, at least
-constexpr double kCopyLatency = 300;   // until a window is there
-constexpr double kBytesPerCycle = 16;  // that a core copies while all others do, too
+constexpr int64_t kBatchLanes = 1024;            // opgen/gathered_elements.h
+constexpr double kBatchCycles = 400;             // start-ups of the instructions of a batch
+constexpr double kLaneCycles = 0.5;              // of an element in a batch
+constexpr double kCopyRowCycles = 10;            // of a row of a copy, at least
+constexpr double kCopyLatency = 300;             // until a window is there
+constexpr int64_t kFarthest = kMaxRowBytes / 8;  // elements from row to row of a copy
+constexpr double kBytesPerCycle = 16;            // that a core copies while all others do, too
 
 // Windows of a table and batches of items. The last axis of the items gives the columns of a batch,
 // another one its rows. Where the table goes along with the last axis, a window is some columns of
@@ -78,14 +79,19 @@ struct TableTiling {
         }
         return true;
     }
-    // Whether rows of `cols` indices along an axis do not overlap.
+    // Whether rows of `cols` indices along an axis do not overlap, nor lie farther apart than a
+    // copy reaches, and neither do the rows of the result.
     static bool HasRows(const IndexedSpace& space, size_t axis, int64_t cols) {
+        int64_t apart = 1;
+        for (size_t i = axis + 1; i < space.dims.size(); ++i) {
+            apart = Times(apart, space.dims[i]);
+        }
         for (size_t k = 0; k < space.axisSizes.size(); ++k) {
-            if (space.steps[1 + k][axis] < cols) {
+            if (space.steps[1 + k][axis] < cols || space.steps[1 + k][axis] > kFarthest) {
                 return false;
             }
         }
-        return true;
+        return apart <= kFarthest;
     }
     static bool SharesIndices(const IndexedSpace& space, size_t axis) {
         for (size_t k = 0; k < space.axisSizes.size(); ++k) {
@@ -119,7 +125,8 @@ struct TableTiling {
             const int64_t step = space.steps[0][static_cast<size_t>(axis)];
             next.sharedIndex = SharesIndices(space, static_cast<size_t>(axis));
             const bool rows = next.sharedIndex || HasRows(space, static_cast<size_t>(axis), all);
-            axis = rows && (step == 0 || step >= reach) ? axis : -1;
+            const bool apart = step >= reach && step <= kFarthest;
+            axis = rows && (step == 0 || apart) ? axis : -1;
         }
         next.sharedIndex = next.sharedIndex && axis >= 0;
         next.rowDim = Packed(space, axis);
@@ -163,7 +170,8 @@ struct TableTiling {
             next.windowRows = Times(next.windowRows, space.axisSizes[k - 1]);
         }
         const int64_t all = space.dims.back();
-        if (next.windowRows > room_ / unit_ || next.windowStep < all) {
+        if (next.windowRows > room_ / unit_ || next.windowStep < all ||
+            next.windowStep > kFarthest) {
             return;
         }
         int64_t axis = static_cast<int64_t>(last) - 1;
