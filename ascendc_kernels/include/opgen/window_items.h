@@ -20,6 +20,8 @@ constexpr uint64_t kFewItems = 16;
 // Elements of a tensor whose places int32 counts.
 constexpr uint64_t kMostPlaces = 0x7FFFFFFF;
 
+// kNumbered: whether items have values of their own, so that their numbers are asked for.
+template <bool kNumbered>
 class WindowItems {
  public:
     __aicore__ inline void Init(AscendC::TPipe* pipe) { pipe->InitBuffer(buffer_, kBytes); }
@@ -36,10 +38,12 @@ class WindowItems {
         const LocalTensor<uint8_t> mask = Mask(0);
         const LocalTensor<uint8_t> other = Mask(1);
         items.PlacesOf(places, mask, index, nearest, other, first);
-        AscendC::CreateVecIndex(index, 0, batch_);
-        VectorBarrier();
+        if constexpr (kNumbered) {
+            AscendC::CreateVecIndex(index, 0, batch_);
+            VectorBarrier();
+            TakeMarked(Words(kNumbers), index, mask, batch_);
+        }
         inside_ = TakeMarked(Words(kRows), places, mask, batch_);
-        TakeMarked(Words(kNumbers), index, mask, batch_);
         VectorBarrier();
         uint32_t found = 0;
         if (inside_ > 0) {
@@ -74,7 +78,9 @@ class WindowItems {
         AscendC::Compare(Mask(0), nearest, rows, AscendC::CMPMODE::EQ, lanes);
         VectorBarrier();
         const uint32_t found = TakeMarked(Words(kPlaces), rows, Mask(0), inside_);
-        TakeMarked(Words(kIndex), Words(kNumbers), Mask(0), inside_);
+        if constexpr (kNumbered) {
+            TakeMarked(Words(kIndex), Words(kNumbers), Mask(0), inside_);
+        }
         return found;
     }
     enum Tile : uint32_t { kPlaces, kIndex, kNearest, kRows, kNumbers, kTiles };
