@@ -24,17 +24,6 @@ struct ElementBox {
     uint32_t pitch = 0;
 };
 
-// Copy the elements of a batch to GM.
-template <typename T>
-__aicore__ inline void StoreElements(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
-                                     const ElementBox& box) {
-    if (box.rows == 1 || (box.cols == box.pitch && box.apart == box.cols)) {
-        StoreRange(gm, tile, (box.rows - 1) * box.pitch + box.cols);
-        return;
-    }
-    StoreRowsApart(gm, tile, box.rows, box.cols, box.pitch, box.apart);
-}
-
 // Goes through the items of a space window by window. A window is what the items of several batches
 // can name: lines of the table, each with all that indices reach, or some columns of it. Where an
 // element lies in a window is a pattern, the same for all batches, and its indices times steps.
@@ -73,7 +62,7 @@ class GatheredElements {
         windowRows_ = tiling.windowRows;
         windowCols_ = tiling.windowCols;
         windowPitch_ = tiling.windowPitch;
-        windowStep_ = tiling.windowStep;
+        windowStep_ = static_cast<uint64_t>(tiling.windowStep);
         pipe->InitBuffer(window_, tiling.windowCopies, Bytes<T>(tiling.windowLength));
         pipe->InitBuffer(buffer_, kTiles * kTileBytes + kMasks * kMaskBytes);
         rowBlocks_ = (dims_[rowDim_] + batchRows_ - 1) / batchRows_;
@@ -122,13 +111,7 @@ class GatheredElements {
     // Whether an index was outside its axis, once all batches were taken. Goes through the indices
     // again where one was, for the first one.
     __aicore__ inline bool FindOutside() {
-        Order<AscendC::HardEvent::V_S>();
-        const LocalTensor<uint64_t> all = Mask(kAll).template ReinterpretCast<uint64_t>();
-        uint64_t inside = ~uint64_t(0);
-        for (uint32_t i = 0; i < kBatchLanes / 64; ++i) {
-            inside &= all.GetValue(i);
-        }
-        if (inside == ~uint64_t(0)) {
+        if (IsSet(Mask(kAll), kBatchLanes)) {
             return false;
         }
         Start();
@@ -151,7 +134,7 @@ class GatheredElements {
     static constexpr uint32_t kIndices = sizeof...(TIndices);
     static constexpr uint32_t kSizes[kIndices] = {sizeof(TIndices)...};
     using Word = typename Choose<sizeof(T) == sizeof(uint16_t), uint16_t, uint32_t>::Type;
-    using Number = typename Choose<sizeof(T) == sizeof(uint16_t), half, float>::Type;
+    using Number = Selected<T>;
     enum Tile : uint32_t { kPattern, kPlaces, kIndex, kNearest, kTiles };
     enum Bits : uint32_t { kInside, kOther, kAll, kMasks };
     static constexpr uint32_t kTileBytes = kBatchLanes * sizeof(int32_t);
@@ -239,15 +222,14 @@ class GatheredElements {
             const GlobalTensor<T> from = table_[static_cast<uint64_t>(tableBase_) + col_];
             for (uint32_t row = 0; row < windowRows_; row += kMostRows) {
                 const uint32_t left = windowRows_ - row;
-                LoadLines(window[row * windowPitch_],
-                          from[static_cast<uint64_t>(static_cast<int64_t>(row) * windowStep_)],
-                          left < kMostRows ? left : kMostRows, box.cols, windowPitch_, windowStep_);
+                LoadRows(window[row * windowPitch_], from[row * windowStep_],
+                         left < kMostRows ? left : kMostRows, box.cols, windowPitch_, windowStep_);
             }
         } else {
             const int64_t at = tableBase_ + static_cast<int64_t>(row_) * tableSteps_[rowDim_];
             const bool one = windowPitch_ == 0;
-            LoadLines(window, table_[static_cast<uint64_t>(at)], one ? 1 : box.rows, windowCols_,
-                      one ? AlignElements<T>(windowCols_) : windowPitch_, windowStep_);
+            LoadRows(window, table_[static_cast<uint64_t>(at)], one ? 1 : box.rows, windowCols_,
+                     one ? AlignElements<T>(windowCols_) : windowPitch_, windowStep_);
         }
         window_.EnQue(window);
         held_ = window_.template DeQue<T>();
@@ -272,9 +254,7 @@ class GatheredElements {
             AscendC::Adds(pattern[done], pattern, static_cast<int32_t>(rows) * rowStep, more);
             VectorBarrier();
         }
-        AscendC::Duplicate(Mask(kAll).template ReinterpretCast<uint16_t>(),
-                           static_cast<uint16_t>(0xFFFF), kBatchLanes / 16);
-        VectorBarrier();
+        SetMask(Mask(kAll), kBatchLanes);
     }
     // Places = the pattern and what the indices of a batch add to it; kInside: whether all are
     // inside their axes.
@@ -290,21 +270,8 @@ class GatheredElements {
             } else {
                 TakeIndices<int32_t>(k, box, rows, count);
             }
-            const int32_t size = static_cast<int32_t>(axisSizes_[k]);
-            if constexpr (kWrap) {
-                AscendC::ShiftRight(nearest, index, 31, lanes);  // -1 for negative ones
-                VectorBarrier();
-                AscendC::Muls(nearest, nearest, -size, lanes);
-                VectorBarrier();
-                AscendC::Add(index, index, nearest, lanes);
-                VectorBarrier();
-            }
-            AscendC::Maxs(nearest, index, 0, lanes);
-            VectorBarrier();
-            AscendC::Mins(nearest, nearest, size - 1, lanes);
-            VectorBarrier();
-            AscendC::Compare(k == 0 ? inside : Mask(kOther), nearest, index, AscendC::CMPMODE::EQ,
-                             lanes);
+            FindNearest<kWrap>(nearest, k == 0 ? inside : Mask(kOther), index,
+                               static_cast<int32_t>(axisSizes_[k]), lanes);
             AscendC::Muls(nearest, nearest, windowSteps_[k], count);
             VectorBarrier();
             if (k > 0) {
@@ -315,20 +282,13 @@ class GatheredElements {
         }
         BothMasks(Mask(kAll), inside, lanes);
     }
-    // The indices of a batch as int32; what that does not hold is outside of all axes as well.
+    // The indices of a batch as int32.
     template <typename TIndex>
     __aicore__ inline void TakeIndices(uint32_t k, const ElementBox& box, uint32_t rows,
                                        uint32_t count) {
-        const LocalTensor<int32_t> index = Words(kIndex);
         LocalTensor<TIndex> given = LoadIndices<TIndex>(k, box, rows);
-        if constexpr (Same<TIndex, int64_t>::value) {
-            AscendC::Cast(index, given, RoundMode::CAST_NONE, count);
-        } else {
-            AscendC::Adds(index, given, 0, count);
-        }
+        NarrowIndices(Words(kIndex), given, count);
         queues_[k].FreeTensor(given);
-        FillTail(index, count, 0);
-        VectorBarrier();
     }
     // Load the indices of a batch for the vector unit; gaps become 0.
     template <typename TIndex>
@@ -340,24 +300,9 @@ class GatheredElements {
             indexBase_[k] + static_cast<int64_t>(row_) * apart + static_cast<int64_t>(col_);
         GlobalTensor<TIndex> indices;
         indices.SetGlobalBuffer(reinterpret_cast<__gm__ TIndex*>(indices_[k]) + at);
-        LoadLines(given, indices, rows, box.cols, pitch_, apart);
+        LoadRows(given, indices, rows, box.cols, pitch_, static_cast<uint64_t>(apart));
         queues_[k].EnQue(given);
         return queues_[k].template DeQue<TIndex>();
-    }
-    // Copy rows that lie `apart` from one another; one copy where both sides lie together.
-    template <typename E>
-    __aicore__ inline static void LoadLines(const LocalTensor<E>& tile, const GlobalTensor<E>& gm,
-                                            uint32_t rows, uint32_t length, uint32_t pitch,
-                                            int64_t apart) {
-        const bool together = length == pitch && apart == static_cast<int64_t>(length);
-        if (rows == 1 || together) {
-            if (length < pitch) {
-                ClearForLoad(tile, pitch);
-            }
-            LoadRange(tile, gm, (rows - 1) * pitch + length);
-            return;
-        }
-        LoadRows(tile, gm, rows, length, pitch, static_cast<uint64_t>(apart));
     }
     // Note the first index of a batch that is outside its axis; false: all are inside.
     template <typename TIndex>
@@ -404,7 +349,7 @@ class GatheredElements {
     uint32_t windowRows_ = 1;
     uint32_t windowCols_ = 1;
     uint32_t windowPitch_ = 0;  // 0: one line for all rows of a batch
-    int64_t windowStep_ = 0;
+    uint64_t windowStep_ = 0;
     uint64_t rowBlocks_ = 1;
     uint64_t colBlocks_ = 1;
     uint64_t unit_ = 0;  // a window

@@ -20,6 +20,65 @@ __aicore__ inline void BothMasks(const LocalTensor<uint8_t>& inside,
     VectorBarrier();
 }
 
+// Indices as int32; what that does not hold is outside of all axes as well. Those of a tail are 0.
+template <typename TIndex>
+__aicore__ inline void NarrowIndices(const LocalTensor<int32_t>& dst,
+                                     const LocalTensor<TIndex>& given, uint32_t count) {
+    if constexpr (Same<TIndex, int64_t>::value) {
+        AscendC::Cast(dst, given, RoundMode::CAST_NONE, count);
+    } else {
+        AscendC::Adds(dst, given, 0, count);
+    }
+    FillTail(dst, count, 0);
+    VectorBarrier();
+}
+
+// nearest = the index of an axis of `size` elements that is next to each index, and the bits of
+// `inside` say whether it is the same. kWrap: negative indices count from the end, and become those
+// that they name.
+template <bool kWrap>
+__aicore__ inline void FindNearest(const LocalTensor<int32_t>& nearest,
+                                   const LocalTensor<uint8_t>& inside,
+                                   const LocalTensor<int32_t>& index, int32_t size,
+                                   uint32_t lanes) {
+    if constexpr (kWrap) {
+        AscendC::ShiftRight(nearest, index, 31, lanes);  // -1 for negative ones
+        VectorBarrier();
+        AscendC::Muls(nearest, nearest, -size, lanes);
+        VectorBarrier();
+        AscendC::Add(index, index, nearest, lanes);
+        VectorBarrier();
+    }
+    AscendC::Maxs(nearest, index, 0, lanes);
+    VectorBarrier();
+    AscendC::Mins(nearest, nearest, size - 1, lanes);
+    VectorBarrier();
+    AscendC::Compare(inside, nearest, index, AscendC::CMPMODE::EQ, lanes);
+    VectorBarrier();
+}
+
+// Set the bits of `lanes` elements.
+__aicore__ inline void SetMask(const LocalTensor<uint8_t>& mask, uint32_t lanes) {
+    AscendC::Duplicate(mask.template ReinterpretCast<uint16_t>(), static_cast<uint16_t>(0xFFFF),
+                       lanes / 16);
+    VectorBarrier();
+}
+
+// Whether the bits of `lanes` elements are set, as the scalar unit sees them.
+__aicore__ inline bool IsSet(const LocalTensor<uint8_t>& mask, uint32_t lanes) {
+    Order<AscendC::HardEvent::V_S>();
+    const LocalTensor<uint64_t> words = mask.template ReinterpretCast<uint64_t>();
+    uint64_t set = ~uint64_t(0);
+    for (uint32_t i = 0; i < lanes / 64; ++i) {
+        set &= words.GetValue(i);
+    }
+    return set == ~uint64_t(0);
+}
+
+// What Select takes in place of a type of 2 or 4 bytes.
+template <typename T>
+using Selected = typename Choose<sizeof(T) == sizeof(half), half, float>::Type;
+
 // Goes through the items of a space and tells where the row of each lies in the table. Indices come
 // to UB in batches along the last axis of the space and are read by the scalar unit.
 //
@@ -129,21 +188,8 @@ class IndexedRows {
         AscendC::Adds(dst, dst, static_cast<int32_t>(from - static_cast<int64_t>(first)), lanes);
         for (uint32_t k = 0; k < kIndices; ++k) {
             TakeIndices(index, k);
-            const int32_t size = static_cast<int32_t>(axisSizes_[k]);
-            if constexpr (kWrap) {
-                AscendC::ShiftRight(nearest, index, 31, lanes);  // -1 for negative ones
-                VectorBarrier();
-                AscendC::Muls(nearest, nearest, -size, lanes);
-                VectorBarrier();
-                AscendC::Add(index, index, nearest, lanes);
-                VectorBarrier();
-            }
-            AscendC::Maxs(nearest, index, 0, lanes);
-            VectorBarrier();
-            AscendC::Mins(nearest, nearest, size - 1, lanes);
-            VectorBarrier();
-            AscendC::Compare(k == 0 ? inside : other, nearest, index, AscendC::CMPMODE::EQ, lanes);
-            VectorBarrier();
+            FindNearest<kWrap>(nearest, k == 0 ? inside : other, index,
+                               static_cast<int32_t>(axisSizes_[k]), lanes);
             if (k > 0) {
                 BothMasks(inside, other, lanes);
             }
@@ -178,7 +224,7 @@ class IndexedRows {
         }
         return batches_[k].template Get<int32_t>().GetValue(at);
     }
-    // The indices of a batch as int32; what that does not hold is outside of all axes as well.
+    // The indices of a batch as int32.
     __aicore__ inline void TakeIndices(const LocalTensor<int32_t>& dst, uint32_t k) {
         if (pitch_[k] == 0) {
             const int64_t given = IndexAt(k, 0);
@@ -186,14 +232,12 @@ class IndexedRows {
             const int64_t known = given > most ? most : given < -most - 1 ? -most - 1 : given;
             Order<AscendC::HardEvent::S_V>();
             AscendC::Duplicate(dst, static_cast<int32_t>(known), AlignLanes(batch_));
+            VectorBarrier();
         } else if (kSizes[k] == sizeof(int64_t)) {
-            AscendC::Cast(dst, batches_[k].template Get<int64_t>(), RoundMode::CAST_NONE, batch_);
-            FillTail(dst, batch_, 0);
+            NarrowIndices(dst, batches_[k].template Get<int64_t>(), batch_);
         } else {
-            AscendC::Adds(dst, batches_[k].template Get<int32_t>(), 0, batch_);
-            FillTail(dst, batch_, 0);
+            NarrowIndices(dst, batches_[k].template Get<int32_t>(), batch_);
         }
-        VectorBarrier();
     }
     // Take the rows behind a new position along the axes before the last one.
     __aicore__ inline void Enter() {
@@ -307,12 +351,16 @@ __aicore__ inline void StoreRows(const GlobalTensor<T>& gm, const LocalTensor<T>
 }
 
 // Copy rows that lie `apart` elements from one another in GM to a tile, `pitch` elements apart; the
-// gaps between them become 0.
+// gaps between them become 0. Rows that lie together on both sides are one range.
 template <typename T>
 __aicore__ inline void LoadRows(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
                                 uint32_t rows, uint32_t length, uint32_t pitch, uint64_t apart) {
     if (length < pitch) {
         ClearForLoad(tile, rows * pitch);
+    }
+    if (rows == 1 || (length == pitch && length == apart)) {
+        LoadRange(tile, gm, (rows - 1) * pitch + length);
+        return;
     }
     AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows),
                                       static_cast<uint32_t>(length * sizeof(T)), 0, 0, 0};
@@ -327,6 +375,10 @@ template <typename T>
 __aicore__ inline void StoreRowsApart(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
                                       uint32_t rows, uint32_t length, uint32_t pitch,
                                       uint64_t apart) {
+    if (rows == 1 || (length == pitch && length == apart)) {
+        StoreRange(gm, tile, (rows - 1) * pitch + length);
+        return;
+    }
     AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows),
                                       static_cast<uint32_t>(length * sizeof(T)), 0, 0, 0};
     blocks.srcStride = (pitch * sizeof(T) - AlignBlock(length * sizeof(T))) / kBlockBytes;

@@ -7,6 +7,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/indexed.h"
 #include "opgen/tile.h"
 
 namespace opgen {
@@ -32,11 +33,10 @@ class ScatteredColumns {
         columns_ = tiling.columns;
         boxCols_ = tiling.boxCols;
         parts_ = tiling.parts;
+        blocks_ = (columns_ + boxCols_ - 1) / boxCols_;
         pipe->InitBuffer(queue_, 2, Bytes<TIndex>(boxCols_));
         pipe->InitBuffer(buffer_, 2 * Bytes<int32_t>(boxCols_) + kMasks * MaskBytes());
-        AscendC::Duplicate(Mask(kAll).template ReinterpretCast<uint16_t>(),
-                           static_cast<uint16_t>(0xFFFF), boxCols_ / 16);
-        VectorBarrier();
+        SetMask(Mask(kAll), boxCols_);
         Start();
     }
     __aicore__ inline void SetIndices(GM_ADDR indices) {
@@ -47,9 +47,8 @@ class ScatteredColumns {
         if (unit_ == last_) {
             return false;
         }
-        const uint64_t blocks = (columns_ + boxCols_ - 1) / boxCols_;
-        box.part = unit_ / blocks;
-        box.col = unit_ % blocks * boxCols_;
+        box.part = unit_ / blocks_;
+        box.col = unit_ % blocks_ * boxCols_;
         const uint64_t left = columns_ - box.col;
         box.cols = left < boxCols_ ? static_cast<uint32_t>(left) : boxCols_;
         ++unit_;
@@ -66,22 +65,10 @@ class ScatteredColumns {
         const LocalTensor<int32_t> index = Words(0);
         const LocalTensor<int32_t> nearest = Words(1);
         LocalTensor<TIndex> given = Load(box, row);
-        if constexpr (Same<TIndex, int64_t>::value) {
-            AscendC::Cast(index, given, RoundMode::CAST_NONE, box.cols);
-        } else {
-            AscendC::Adds(index, given, 0, box.cols);
-        }
+        NarrowIndices(index, given, box.cols);
         queue_.FreeTensor(given);
-        VectorBarrier();
-        FillTail(index, box.cols, 0);
-        AscendC::Maxs(nearest, index, 0, lanes);
-        VectorBarrier();
-        AscendC::Mins(nearest, nearest, rows_ - 1, lanes);
-        VectorBarrier();
-        AscendC::Compare(Mask(kInside), nearest, index, AscendC::CMPMODE::EQ, lanes);
-        VectorBarrier();
-        const LocalTensor<uint16_t> all = Mask(kAll).template ReinterpretCast<uint16_t>();
-        AscendC::And(all, all, Mask(kInside).template ReinterpretCast<uint16_t>(), lanes / 16);
+        FindNearest<false>(nearest, Mask(kInside), index, rows_, lanes);
+        BothMasks(Mask(kAll), Mask(kInside), lanes);
         // an index outside names the row in front of the first one or behind the last one
         AscendC::Maxs(index, index, -1, lanes);
         VectorBarrier();
@@ -100,13 +87,7 @@ class ScatteredColumns {
     // Whether an index was outside the axis, once all boxes are done; goes through the indices
     // again where one was, for the first one.
     __aicore__ inline bool FindOutside() {
-        Order<AscendC::HardEvent::V_S>();
-        const LocalTensor<uint64_t> all = Mask(kAll).template ReinterpretCast<uint64_t>();
-        uint64_t inside = ~uint64_t(0);
-        for (uint32_t i = 0; i < boxCols_ / 64; ++i) {
-            inside &= all.GetValue(i);
-        }
-        if (inside == ~uint64_t(0)) {
+        if (IsSet(Mask(kAll), boxCols_)) {
             return false;
         }
         Start();
@@ -140,7 +121,7 @@ class ScatteredColumns {
     }
     __aicore__ inline void Start() {
         Share share;
-        share.Init(parts_ * ((columns_ + boxCols_ - 1) / boxCols_));
+        share.Init(parts_ * blocks_);
         unit_ = share.first;
         last_ = share.last;
     }
@@ -169,6 +150,7 @@ class ScatteredColumns {
     uint64_t itemRows_ = 0;
     uint64_t columns_ = 0;  // of a part
     uint64_t parts_ = 0;
+    uint64_t blocks_ = 1;  // boxes of a part
     uint32_t boxCols_ = 0;
     uint64_t unit_ = 0;
     uint64_t last_ = 0;
@@ -179,9 +161,8 @@ class ScatteredColumns {
 template <typename C>
 __aicore__ inline void TakeWhere(const LocalTensor<C>& to, const LocalTensor<uint8_t>& mask,
                                  const LocalTensor<C>& from, uint32_t count) {
-    using Number = typename Choose<sizeof(C) == sizeof(half), half, float>::Type;
-    const LocalTensor<Number> kept = to.template ReinterpretCast<Number>();
-    AscendC::Select(kept, mask, from.template ReinterpretCast<Number>(), kept,
+    const LocalTensor<Selected<C>> kept = to.template ReinterpretCast<Selected<C>>();
+    AscendC::Select(kept, mask, from.template ReinterpretCast<Selected<C>>(), kept,
                     AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE, count);
 }
 

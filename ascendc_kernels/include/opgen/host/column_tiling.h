@@ -6,7 +6,6 @@
 #define OPGEN_HOST_COLUMN_TILING_H
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "indexed_space.h"
@@ -55,9 +54,8 @@ struct ColumnTiling {
         const double repeats = static_cast<double>(boxCols) / 64;
         const double joins = kJoinInstructions * static_cast<double>(rows) + kRowInstructions;
         const double box = static_cast<double>(itemRows) * joins * (kColumnStart + repeats);
-        const double best = std::ceil(std::sqrt(static_cast<double>(boxes) * box / kLaunchCycles));
-        cores = std::max<int64_t>(
-            1, std::min(std::min(coresOfChip, boxes), static_cast<int64_t>(best)));
+        const double work = static_cast<double>(boxes) * box;
+        cores = CoresThatPay(work, std::min(coresOfChip, boxes));
         chosen = box * static_cast<double>(CeilDiv(boxes, cores)) <
                  CyclesOf(windows, space.Items(), byElement);
     }
@@ -77,7 +75,7 @@ struct ColumnTiling {
         parts = rank == 3 ? space.dims[0] : 1;
         const int64_t rows = space.axisSizes[0];
         const int64_t part = Times(rows, columns);
-        if (columns < kLeastColumns || columns > kMaxRowBytes / 8 || rows < 1 ||
+        if (columns < kLeastColumns || columns > kFarthest || rows < 1 ||
             Times(part, parts) != total || space.axisSteps[0] != columns || space.Items() == 0) {
             return false;
         }

@@ -19,6 +19,7 @@ namespace opgen {
 
 constexpr int64_t kBlockOfCopy = 32;             // bytes that a copy to UB starts at a multiple of
 constexpr int64_t kMaxRowTile = 64 * 1024;       // bytes of a tile of rows; longer gain nothing
+constexpr int64_t kFarthest = kMaxRowBytes / 8;  // elements from row to row of a copy
 constexpr int64_t kWindowItemBytes = 24 * 1024;  // of UB for the values of a batch
 constexpr int64_t kBytesPerCore = 32 * 1024;  // of rows, below which a further core gains nothing
 constexpr double kItemCycles = 50;            // of a row that is copied by itself, at least

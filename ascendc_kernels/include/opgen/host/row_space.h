@@ -191,9 +191,7 @@ class RowSpace {
         if (asked.cores > 0 || !(all > 0)) {
             return most;  // no elements; rows of none have results, too
         }
-        const double best = std::ceil(std::sqrt(workCycles_ / kLaunchCycles));
-        return best < static_cast<double>(most) ? std::max<int64_t>(1, static_cast<int64_t>(best))
-                                                : most;
+        return CoresThatPay(workCycles_, most);
     }
     // room: bytes of UB; pitchUnit: rows of a box start at multiples of it; cores: how many can
     // work; spreads: what is not in the budgets, as it depends on the shapes.

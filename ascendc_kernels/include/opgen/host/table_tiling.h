@@ -6,7 +6,6 @@
 #define OPGEN_HOST_TABLE_TILING_H
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -15,13 +14,12 @@
 
 namespace opgen {
 
-constexpr int64_t kBatchLanes = 1024;            // opgen/gathered_elements.h
-constexpr double kBatchCycles = 400;             // start-ups of the instructions of a batch
-constexpr double kLaneCycles = 0.5;              // of an element in a batch
-constexpr double kCopyRowCycles = 10;            // of a row of a copy, at least
-constexpr double kCopyLatency = 300;             // until a window is there
-constexpr int64_t kFarthest = kMaxRowBytes / 8;  // elements from row to row of a copy
-constexpr double kBytesPerCycle = 16;            // that a core copies while all others do, too
+constexpr int64_t kBatchLanes = 1024;  // opgen/gathered_elements.h
+constexpr double kBatchCycles = 400;   // start-ups of the instructions of a batch
+constexpr double kLaneCycles = 0.5;    // of an element in a batch
+constexpr double kCopyRowCycles = 10;  // of a row of a copy, at least
+constexpr double kCopyLatency = 300;   // until a window is there
+constexpr double kBytesPerCycle = 16;  // that a core copies while all others do, too
 
 // Windows of a table and batches of items. The last axis of the items gives the columns of a batch,
 // another one its rows. Where the table goes along with the last axis, a window is some columns of
@@ -221,9 +219,7 @@ struct TableTiling {
         const int64_t batches = Times(units, steps);
         const double work =
             static_cast<double>(batches) * batch + static_cast<double>(units) * window;
-        const double best = std::ceil(std::sqrt(work / kLaunchCycles));
-        next.cores = std::max<int64_t>(
-            1, std::min(std::min(coresOfChip_, batches), static_cast<int64_t>(best)));
+        next.cores = CoresThatPay(work, std::min(coresOfChip_, batches));
         const int64_t each = CeilDiv(batches, next.cores);
         const int64_t windows = std::min(each, CeilDiv(each, steps) + (steps > 1 ? 1 : 0));
         const double cycles =

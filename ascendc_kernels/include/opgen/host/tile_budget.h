@@ -54,6 +54,13 @@ constexpr double kTileCycles = 250;
 // UB that take turns. `opgen profile` shows 1.3 to 1.6 for tiles of the usual lengths.
 constexpr double kVectorOverhead = 1.4;
 
+// How many of `most` cores pay off for so many cycles of work of one core.
+inline int64_t CoresThatPay(double work, int64_t most) {
+    const double best = std::ceil(std::sqrt(work / kLaunchCycles));
+    return best < static_cast<double>(most) ? std::max<int64_t>(1, static_cast<int64_t>(best))
+                                            : most;
+}
+
 // How fast a core moves and computes.
 struct CoreRates {
     double gmBytes;  // bytes per cycle between global memory and a core; 0: not known
