@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.views import View
 
 # Steps that leave the elements of a tensor in their order in memory.
-_STEPS = {"unsqueeze", "squeeze", "reshape"}
+DENSE_STEPS = frozenset({"unsqueeze", "squeeze", "reshape"})
 # Refusals of a value that no view of an input is; another pass may write it.
 _COMPUTED = ("OPG331", "OPG332", "OPG333")
 
@@ -69,7 +70,11 @@ class AnchorReader(Lowerer):
         return (node if found else None), number
 
     def tensor(self, value: Any) -> str:
-        """Return the operand that the call reads.
+        """Return the operand that the call reads; raises as ``viewed`` does."""
+        return self.viewed(value, DENSE_STEPS)
+
+    def viewed(self, value: Any, steps: Collection[str]) -> str:
+        """Return the operand that the call reads by a view with these steps.
 
         Raises:
             OpgenError: OPG350 where it is no input whose elements lie as they are read.
@@ -83,7 +88,7 @@ class AnchorReader(Lowerer):
             found = None
         if not isinstance(found, View) or found.counted is not None:
             raise self.refusal(value, "the tensor is computed")
-        if any(step.op not in _STEPS for step in found.steps):
+        if any(step.op not in steps for step in found.steps):
             raise self.refusal(value, "the tensor has its elements in another order")
         self.operands[found.tensor] = found
         return found.tensor

@@ -9,6 +9,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.families.attention import AttentionFamily
 from msopgen_wrap.families.contract import Contract
 from msopgen_wrap.families.convolution import Convolution
+from msopgen_wrap.families.depthwise import Depthwise
 from msopgen_wrap.families.elementwise import Elementwise
 from msopgen_wrap.families.family import Family, PartFamily
 from msopgen_wrap.families.foreach import Foreach
@@ -41,6 +42,7 @@ FAMILIES: tuple[Family, ...] = (
     AttentionFamily(),
     Contract(),
     Convolution(),
+    Depthwise(),
     Window(),
     Order(),
     Row(),

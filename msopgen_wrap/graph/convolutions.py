@@ -19,6 +19,11 @@ from msopgen_wrap.graph.derivatives import differentiate
 from msopgen_wrap.graph.symbols import empty_of
 from msopgen_wrap.torch_import import torch
 
+# Parts of torch come after its door.
+# isort: split
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _aten = torch.ops.aten
 _LIBRARY = torch.library.Library("opgen", "FRAGMENT")
 _LIBRARY.define(
@@ -28,6 +33,10 @@ _LIBRARY.define(
 _LIBRARY.define(
     "convolution(Tensor x, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, "
     "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> Tensor"
+)
+_LIBRARY.define(
+    "depthwise(Tensor x, Tensor filters, Tensor? bias, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation) -> Tensor"
 )
 _LIBRARY.define(
     "cut_convolution(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
@@ -257,6 +266,22 @@ def _by_channel(x: Any, bias: Any) -> Any:
     return bias.view(bias.shape[0], *[1] * (x.dim() - 2))
 
 
+def is_depthwise(x: Any, weight: Any, groups: Any) -> bool:
+    """Whether a plain convolution is known to have a group for each of several channels.
+
+    Args:
+        x: (images, channels, spatial axes).
+        weight: (channels of the result, channels per group, window).
+        groups: of channels. One group is no depthwise convolution, even of one channel: it may have
+            any number of filters, which are a product of matrices.
+    """
+    if x.dtype not in FLOATS or (type(groups) is int and groups == 1):
+        return False
+    return bool(
+        statically_known_true(weight.shape[1] == 1) or statically_known_true(groups == x.shape[1])
+    )
+
+
 def decomposed_convolution(
     x: Any,
     weight: Any,
@@ -268,8 +293,13 @@ def decomposed_convolution(
     output_padding: Any,
     groups: Any,
 ) -> Any:
-    """Add the bias apart, and turn the filters of a transposed ``opgen::convolution``."""
+    """Add the bias apart, and turn the filters of a transposed ``opgen::convolution``.
+
+    One with a group for each channel keeps its bias.
+    """
     numbers = (stride, padding, dilation)
+    if not transposed and is_depthwise(x, weight, groups):
+        return torch.ops.opgen.depthwise(x, weight, bias, *numbers)
     if transposed:
         made = transposed_convolution(x, weight, *numbers, output_padding, groups)
     elif bias is None:
@@ -314,6 +344,20 @@ def _plain_on_cpu(
     return _aten.convolution.default(
         x, weight, bias, stride, padding, dilation, transposed, output_padding, groups
     )
+
+
+def _depthwise_meta(
+    x: Any, filters: Any, bias: Any, stride: Any, padding: Any, dilation: Any
+) -> Any:
+    zeros = [0] * len(stride)
+    return _plain_meta(x, filters, bias, stride, padding, dilation, False, zeros, x.shape[1])
+
+
+def _depthwise_on_cpu(
+    x: Any, filters: Any, bias: Any, stride: Any, padding: Any, dilation: Any
+) -> Any:
+    zeros = [0] * len(stride)
+    return _plain_on_cpu(x, filters, bias, stride, padding, dilation, False, zeros, x.shape[1])
 
 
 def _each(value: Any, axes: int) -> list[Any]:
@@ -373,6 +417,8 @@ def _filter_on_cpu(
 _LIBRARY.impl("convolution", _plain_meta, "Meta")
 _LIBRARY.impl("convolution", _plain_on_cpu, "CPU")
 differentiate(_LIBRARY, torch.ops.opgen.convolution.default, _gradients)
+_LIBRARY.impl("depthwise", _depthwise_meta, "Meta")
+_LIBRARY.impl("depthwise", _depthwise_on_cpu, "CPU")
 _LIBRARY.impl("cut_convolution", _cut_meta, "Meta")
 _LIBRARY.impl("cut_convolution", _cut_on_cpu, "CPU")
 _LIBRARY.impl("filter_gradient", _filter_meta, "Meta")

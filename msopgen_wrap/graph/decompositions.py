@@ -15,6 +15,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.convolutions import (
     convolution_backward,
     decomposed_convolution,
+    is_depthwise,
     transposed_convolution,
 )
 from msopgen_wrap.graph.index_decompositions import MEAN
@@ -252,6 +253,8 @@ def _convolution(
     output_padding: Any,
     groups: Any,
 ) -> Any:
+    if not transposed and is_depthwise(x, weight, groups):
+        return torch.ops.opgen.depthwise(x, weight, bias, stride, padding, dilation)
     if transposed:
         made = transposed_convolution(x, weight, stride, padding, dilation, output_padding, groups)
     elif bias is None:

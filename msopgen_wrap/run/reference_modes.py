@@ -265,7 +265,7 @@ class KernelSteps(TorchDispatchMode):
 
 
 _JOINED = ("sum", "prod", "cumsum", "cumprod")
-_PRODUCTS = ("mm", "bmm", "matmul", "addmm", "baddbmm", "convolution", "transposed_convolution")
+_PRODUCTS = ("mm", "bmm", "matmul", "addmm", "baddbmm", "convolution", "depthwise", "transposed_convolution")
 
 
 def _averages(name: str) -> bool:

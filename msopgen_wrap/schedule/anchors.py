@@ -44,6 +44,7 @@ ANCHORS: dict[str, str] = {
     "opgen.reversed_logcumsumexp.default": "scan",
     "opgen.convolution.default": "convolution",
     "opgen.cut_convolution.default": "convolution",
+    "opgen.depthwise.default": "depthwise",
     "opgen.filter_gradient.default": "convolution",
     "opgen.take_along.default": "index",
     "opgen.transposed_convolution.default": "convolution",

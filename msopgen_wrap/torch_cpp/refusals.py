@@ -13,6 +13,7 @@ Node = torch.fx.Node
 # What a graph's own operators (``opgen.ordered``) stand for, which a formula calls by other names.
 _WORK = {
     "convolution": "a convolution",
+    "depthwise": "a convolution",
     "index": "a gather or a scatter",
     "order": "a sort, or what a sorted row gives,",
     "scan": "a scan",

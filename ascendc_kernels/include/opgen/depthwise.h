@@ -1,0 +1,528 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// Depthwise convolutions on the vector cores: every channel has filters of its own, so there is no
+// product of matrices for the cube. Eight planes, a channel of an image each, lie side by side in
+// UB: a block holds one position of all of them. So positions are blocks, which an instruction
+// reads any number of blocks apart, and an element of the filters is one block that is the same for
+// all positions. The zeros around the planes are written in UB.
+#ifndef OPGEN_DEPTHWISE_H
+#define OPGEN_DEPTHWISE_H
+
+#include "kernel_operator.h"
+#include "opgen/convert.h"
+#include "opgen/tile.h"
+#include "opgen/transposed_matrix.h"
+
+namespace opgen {
+
+constexpr uint32_t kDepthwiseAxes = 3;  // depth, height, width
+constexpr uint32_t kLanePlanes = kBlockBytes / sizeof(float);
+
+// A range of each plane of a tile, and how its rows lie in UB.
+struct PlaneBox {
+    int64_t first[kDepthwiseAxes] = {};
+    uint32_t size[kDepthwiseAxes] = {};
+    bool joined = false;  // rows follow one another, as in memory
+    uint32_t row = 0;     // elements from a row to the next
+    uint32_t depth = 0;   // from a depth to the next
+    uint32_t pitch = 0;   // from a plane to the next
+
+    __aicore__ inline bool Empty() const { return size[0] == 0 || size[1] == 0 || size[2] == 0; }
+    // whole: whether the rows in memory have no elements between them; unit: elements that what is
+    // copied begins at a multiple of.
+    __aicore__ inline void Place(bool whole, uint32_t unit) {
+        joined = whole;
+        row = whole ? size[2] : Up(size[2], unit);
+        depth = Up(size[1] * row, unit);
+        pitch = size[0] * depth;
+    }
+
+ private:
+    __aicore__ inline static uint32_t Up(uint32_t count, uint32_t unit) {
+        return (count + unit - 1) / unit * unit;
+    }
+};
+
+// The planes of a call, its tiles, and the elements of the filters that a tile goes through at once.
+class DepthwiseTiles {
+ public:
+    template <typename Tiling>
+    __aicore__ inline void Init(const Tiling& tiling, uint32_t inputUnit) {
+        for (uint32_t i = 0; i < kDepthwiseAxes; ++i) {
+            inputSizes[i] = tiling.inputSizes[i];
+            outputSizes[i] = tiling.outputSizes[i];
+            window[i] = tiling.windowSizes[i];
+            stride[i] = tiling.strides[i];
+            dilation[i] = tiling.dilations[i];
+            padding_[i] = tiling.paddings[i];
+            tileOutputs_[i] = tiling.tileOutputs[i];
+            tileTaps_[i] = tiling.tileTaps[i];
+            tilesOf_[i] = (outputSizes[i] + tileOutputs_[i] - 1) / tileOutputs_[i];
+            chunksOf_[i] = (window[i] + tileTaps_[i] - 1) / tileTaps_[i];
+        }
+        for (uint32_t i = 0; i < kSteps; ++i) {
+            steps[i] = tiling.inputSteps[i];
+        }
+        channels = tiling.channels;
+        filters = tiling.filters;
+        allPlanes_ = tiling.planes;
+        inputUnit_ = inputUnit;
+    }
+    __aicore__ inline uint64_t Count() const {
+        const uint64_t groups = (allPlanes_ + kLanePlanes - 1) / kLanePlanes;
+        return groups * tilesOf_[0] * tilesOf_[1] * tilesOf_[2];
+    }
+    // Go to a tile: planes that follow one another, and positions of theirs.
+    __aicore__ inline void Seek(uint64_t tile) {
+        uint64_t index = tile;
+        for (uint32_t i = kDepthwiseAxes; i > 0; --i) {
+            const uint32_t a = i - 1;
+            const uint32_t first = static_cast<uint32_t>(index % tilesOf_[a]) * tileOutputs_[a];
+            index /= tilesOf_[a];
+            const uint32_t left = outputSizes[a] - first;
+            outputs.first[a] = first;
+            outputs.size[a] = left < tileOutputs_[a] ? left : tileOutputs_[a];
+            spans[a] = (outputs.size[a] - 1) * stride[a] + (tileTaps_[a] - 1) * dilation[a] + 1;
+        }
+        outputs.Place(outputs.size[2] == outputSizes[2], kResultUnit);
+        plane = index * kLanePlanes;
+        const uint64_t left = allPlanes_ - plane;
+        planes = static_cast<uint32_t>(left < kLanePlanes ? left : kLanePlanes);
+    }
+    __aicore__ inline uint32_t Chunks() const {
+        return chunksOf_[0] * chunksOf_[1] * chunksOf_[2];
+    }
+    // Go to a part of the filters' elements, and to the elements of the planes that they meet.
+    __aicore__ inline void SeekTaps(uint32_t chunk) {
+        uint32_t index = chunk;
+        for (uint32_t i = kDepthwiseAxes; i > 0; --i) {
+            const uint32_t a = i - 1;
+            const uint32_t first = index % chunksOf_[a] * tileTaps_[a];
+            index /= chunksOf_[a];
+            const uint32_t left = window[a] - first;
+            firstTap[a] = first;
+            taps[a] = left < tileTaps_[a] ? left : tileTaps_[a];
+            const int64_t begin = outputs.first[a] * stride[a] +
+                                  static_cast<int64_t>(first) * dilation[a] - padding_[a];
+            const int64_t end =
+                begin + (outputs.size[a] - 1) * stride[a] + (taps[a] - 1) * dilation[a] + 1;
+            const int64_t from = begin > 0 ? begin : 0;
+            const int64_t to = end < inputSizes[a] ? end : inputSizes[a];
+            inputs.first[a] = from;
+            inputs.size[a] = to > from ? static_cast<uint32_t>(to - from) : 0;
+            before[a] = static_cast<uint32_t>(from - begin);
+        }
+        inputs.Place(inputs.size[2] == inputSizes[2] && steps[kLineStep] == inputSizes[2],
+                     inputUnit_);
+    }
+    // The first element of the filters of this part, and how many there are.
+    __aicore__ inline uint32_t FirstTap() const {
+        return (firstTap[0] * window[1] + firstTap[1]) * window[2] + firstTap[2];
+    }
+    __aicore__ inline uint32_t Taps() const { return taps[0] * taps[1] * taps[2]; }
+    __aicore__ inline uint32_t AllTaps() const { return window[0] * window[1] * window[2]; }
+    // Whether other elements of filters are needed than those that were taken before, which tiles of
+    // the same planes share; notes that they are.
+    __aicore__ inline bool OtherFilters(uint32_t filter) {
+        const uint64_t of = (plane * filters + filter) * AllTaps() + FirstTap();
+        const bool other = of != taken_;
+        taken_ = of;
+        return other;
+    }
+    // Calls part(first lane, lanes, image, channel) for planes of the tile that one image has.
+    template <typename Part>
+    __aicore__ inline void ForImages(const Part& part) const {
+        for (uint32_t lane = 0; lane < planes;) {
+            const uint64_t image = (plane + lane) / channels;
+            const uint32_t channel = static_cast<uint32_t>((plane + lane) % channels);
+            const uint32_t left = planes - lane;
+            const uint32_t lanes = channels - channel < left ? channels - channel : left;
+            part(lane, lanes, image, channel);
+            lane += lanes;
+        }
+    }
+    // Whether the sums of rows lie as far apart as the rows that they are of.
+    __aicore__ inline bool Together() const { return stride[1] == 1 && stride[2] == 1; }
+    // Positions from a row of sums to the next.
+    __aicore__ inline uint32_t SumPitch() const { return Together() ? spans[2] : outputs.size[2]; }
+
+    static constexpr uint32_t kImageStep = 0, kChannelStep = 1, kDepthStep = 2, kLineStep = 3;
+    static constexpr uint32_t kOffset = 4;
+
+    uint32_t inputSizes[kDepthwiseAxes] = {};
+    uint32_t outputSizes[kDepthwiseAxes] = {};
+    uint32_t window[kDepthwiseAxes] = {};
+    uint32_t stride[kDepthwiseAxes] = {};
+    uint32_t dilation[kDepthwiseAxes] = {};
+    int64_t steps[5] = {};  // of the input
+    uint32_t channels = 1;
+    uint32_t filters = 1;  // of a channel
+    uint64_t plane = 0;    // the first one of the tile
+    uint32_t planes = 0;   // of the tile
+    PlaneBox outputs;      // of the tile
+    PlaneBox inputs;       // what there is of what they read
+    uint32_t spans[kDepthwiseAxes] = {};     // what they read, zeros around the planes included
+    uint32_t before[kDepthwiseAxes] = {};    // zeros before the first of `inputs`
+    uint32_t firstTap[kDepthwiseAxes] = {};  // elements of the filters
+    uint32_t taps[kDepthwiseAxes] = {};
+
+ private:
+    static constexpr uint32_t kSteps = 5;
+    // Rows of a transposition.
+    static constexpr uint32_t kResultUnit = 16;
+
+    int64_t padding_[kDepthwiseAxes] = {};
+    uint32_t tileOutputs_[kDepthwiseAxes] = {};
+    uint32_t tileTaps_[kDepthwiseAxes] = {};
+    uint32_t tilesOf_[kDepthwiseAxes] = {};
+    uint32_t chunksOf_[kDepthwiseAxes] = {};
+    uint64_t allPlanes_ = 0;
+    uint64_t taken_ = ~static_cast<uint64_t>(0);
+    uint32_t inputUnit_ = 1;
+};
+
+// Copy runs of `length` elements to UB, `step` apart in memory and `pitch`, whole blocks, in UB.
+template <typename T>
+__aicore__ inline void LoadRuns(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                uint32_t count, uint32_t length, int64_t step, uint32_t pitch) {
+    constexpr int64_t kMostBytes = 0xFFFFFFFF;
+    const uint32_t wide = AlignElements<T>(length);
+    const AscendC::DataCopyPadExtParams<T> pad{wide > length, 0,
+                                               static_cast<uint8_t>(wide - length), T(0)};
+    const int64_t gap = (step - length) * static_cast<int64_t>(sizeof(T));
+    AscendC::DataCopyExtParams runs{1, Bytes<T>(length), 0, 0, 0};
+    if (count == 1 || gap < 0 || gap > kMostBytes) {
+        for (uint32_t i = 0; i < count; ++i) {
+            AscendC::DataCopyPad(tile[i * pitch], gm[static_cast<uint64_t>(i * step)], runs, pad);
+        }
+        return;
+    }
+    runs.blockCount = static_cast<uint16_t>(count);
+    runs.srcStride = static_cast<uint32_t>(gap);
+    runs.dstStride = Bytes<T>(pitch - wide) / kBlockBytes;
+    AscendC::DataCopyPad(tile, gm, runs, pad);
+}
+
+// Copy what there is of the planes to UB.
+template <typename T>
+__aicore__ inline void LoadPlanes(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                  const DepthwiseTiles& tiles) {
+    const PlaneBox& box = tiles.inputs;
+    const int64_t* steps = tiles.steps;
+    tiles.ForImages([&](uint32_t lane, uint32_t lanes, uint64_t image, uint32_t channel) {
+        const int64_t first = steps[DepthwiseTiles::kOffset] +
+                              static_cast<int64_t>(image) * steps[DepthwiseTiles::kImageStep] +
+                              channel * steps[DepthwiseTiles::kChannelStep] +
+                              box.first[1] * steps[DepthwiseTiles::kLineStep] + box.first[2];
+        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
+            const int64_t from = first + (box.first[0] + depth) * steps[DepthwiseTiles::kDepthStep];
+            const LocalTensor<T> to = tile[lane * box.pitch + depth * box.depth];
+            if (box.joined) {
+                LoadRuns(to, gm[static_cast<uint64_t>(from)], lanes, box.size[1] * box.size[2],
+                         steps[DepthwiseTiles::kChannelStep], box.pitch);
+                continue;
+            }
+            for (uint32_t i = 0; i < lanes; ++i) {
+                const int64_t line = from + i * steps[DepthwiseTiles::kChannelStep];
+                LoadRuns(to[i * box.pitch], gm[static_cast<uint64_t>(line)], box.size[1],
+                         box.size[2], steps[DepthwiseTiles::kLineStep], box.row);
+            }
+        }
+    });
+}
+
+// Copy `count` numbers per filter to UB, `all` of which lie together, from the number `first` on:
+// of the filters number `filter` of the channels of a tile.
+template <typename T>
+__aicore__ inline void LoadFilters(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                   const DepthwiseTiles& tiles, uint32_t filter, uint32_t first,
+                                   uint32_t count, uint32_t all) {
+    const uint32_t pitch = AlignElements<T>(count);
+    const int64_t step = static_cast<int64_t>(tiles.filters) * all;
+    tiles.ForImages([&](uint32_t lane, uint32_t lanes, uint64_t, uint32_t channel) {
+        const int64_t from = channel * step + static_cast<int64_t>(filter) * all + first;
+        LoadRuns(tile[lane * pitch], gm[static_cast<uint64_t>(from)], lanes, count, step, pitch);
+    });
+}
+
+// Copy the results of the filters number `filter` of the channels of a tile to GM.
+template <typename T>
+__aicore__ inline void StorePlanes(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+                                   const DepthwiseTiles& tiles, uint32_t filter) {
+    const PlaneBox& box = tiles.outputs;
+    const uint32_t* sizes = tiles.outputSizes;
+    const int64_t planeSize = static_cast<int64_t>(sizes[0]) * sizes[1] * sizes[2];
+    for (uint32_t lane = 0; lane < tiles.planes; ++lane) {
+        const int64_t plane = static_cast<int64_t>(tiles.plane + lane) * tiles.filters + filter;
+        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
+            const int64_t line = (box.first[0] + depth) * sizes[1] + box.first[1];
+            const int64_t to = plane * planeSize + line * sizes[2] + box.first[2];
+            AscendC::DataCopyExtParams rows{1, Bytes<T>(box.size[1] * box.size[2]), 0, 0, 0};
+            if (!box.joined) {
+                rows.blockCount = static_cast<uint16_t>(box.size[1]);
+                rows.blockLen = Bytes<T>(box.size[2]);
+                rows.srcStride = Bytes<T>(box.row - AlignElements<T>(box.size[2])) / kBlockBytes;
+                rows.dstStride = Bytes<T>(sizes[2] - box.size[2]);
+            }
+            AscendC::DataCopyPad(gm[static_cast<uint64_t>(to)],
+                                 tile[lane * box.pitch + depth * box.depth], rows);
+        }
+    }
+}
+
+// Bring planes side by side: element i of plane p, at p * pitch + i of src, is written at
+// i * kLanePlanes + p of dst. pitch: a multiple of a block; dst has room for twice as many. Lanes
+// behind the last plane repeat it.
+__aicore__ inline void SideBySide(const LocalTensor<float>& dst, const LocalTensor<float>& src,
+                                  uint32_t planes, uint32_t pitch) {
+    constexpr uint32_t kBlock = kLanePlanes;
+    constexpr uint32_t kRows = 2 * kBlock;  // of an instruction: two blocks of each plane
+    constexpr uint32_t kMaxRepeat = 255;
+    for (uint32_t first = 0; first < pitch;) {
+        const uint32_t pairs = (pitch - first) / kRows;
+        const uint32_t repeat = pairs > kMaxRepeat ? kMaxRepeat : (pairs > 0 ? pairs : 1);
+        const uint32_t second = pairs > 0 ? kBlock : 0;  // the last block stands for two
+        uint64_t from[kRows];
+        uint64_t to[kRows];
+        for (uint32_t i = 0; i < kBlock; ++i) {
+            const uint32_t plane = i < planes ? i : planes - 1;
+            const LocalTensor<float> row = src[plane * pitch + first];
+            from[i] = reinterpret_cast<uint64_t>(row.GetPhyAddr());
+            from[kBlock + i] = reinterpret_cast<uint64_t>(row[second].GetPhyAddr());
+            const LocalTensor<float> column = dst[(first + i) * kLanePlanes];
+            to[2 * i] = reinterpret_cast<uint64_t>(column.GetPhyAddr());
+            to[2 * i + 1] = reinterpret_cast<uint64_t>(column[kBlock * kLanePlanes].GetPhyAddr());
+        }
+        const AscendC::TransDataTo5HDParams repeats(false, false, static_cast<uint8_t>(repeat),
+                                                    repeat > 1 ? kRows : 0,
+                                                    repeat > 1 ? kRows / kBlock : 0);
+        AscendC::TransDataTo5HD<float>(to, from, repeats);
+        first += repeat * kRows;
+    }
+}
+
+// The sums of a tile in UB, and what they are made of, positions of all planes side by side.
+class DepthwiseSums {
+ public:
+    template <typename Tiling>
+    __aicore__ inline void Init(const Tiling& tiling, AscendC::TPipe* pipe) {
+        pipe->InitBuffer(rowsBuf_, Bytes<float>(tiling.rowsLength));
+        pipe->InitBuffer(planesBuf_, Bytes<float>(tiling.planesLength));
+        pipe->InitBuffer(paddedBuf_, Bytes<float>(tiling.paddedLength));
+        pipe->InitBuffer(sumsBuf_, Bytes<float>(tiling.sumsLength));
+        pipe->InitBuffer(tapsBuf_, Bytes<float>(tiling.tapsLength));
+        pipe->InitBuffer(biasBuf_, Bytes<float>(kBiasLength));
+    }
+    // Take the filters of the planes, `count` numbers each.
+    template <typename T>
+    __aicore__ inline void TakeTaps(const LocalTensor<T>& numbers, uint32_t planes,
+                                    uint32_t count) {
+        Turn(tapsBuf_.template Get<float>(), numbers, planes, AlignElements<T>(count));
+    }
+    // Take a number per plane, which sums start with.
+    template <typename T>
+    __aicore__ inline void TakeBias(const LocalTensor<T>& numbers, uint32_t planes) {
+        Turn(biasBuf_.template Get<float>(), numbers, planes, AlignElements<T>(1));
+    }
+    // Begin the sums of a tile: with the bias, or with 0.
+    __aicore__ inline void Start(const DepthwiseTiles& tiles, bool biased) {
+        const PlaneBox& box = tiles.outputs;
+        const uint32_t count = box.size[0] * box.size[1] * tiles.SumPitch();
+        const LocalTensor<float> sums = sumsBuf_.template Get<float>();
+        if (!biased) {
+            AscendC::Duplicate(sums, 0.0f, count * kLanePlanes);
+        } else {
+            const LocalTensor<float> bias = biasBuf_.template Get<float>();
+            ForRepeats(count, [&](uint32_t at, uint64_t mask, uint8_t repeat) {
+                AscendC::Muls(sums[at * kLanePlanes], bias, 1.0f, mask, repeat, {1, 0, 8, 0});
+            });
+        }
+        VectorBarrier();
+    }
+    // Take what there is of the planes, and write zeros around it.
+    template <typename T>
+    __aicore__ inline void TakePlanes(const LocalTensor<T>& planes, const DepthwiseTiles& tiles) {
+        const PlaneBox& box = tiles.inputs;
+        const LocalTensor<float> turned = planesBuf_.template Get<float>();
+        Turn(turned, planes, tiles.planes, box.pitch);
+        Clear(tiles);
+        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
+            const uint32_t row = (tiles.before[0] + depth) * tiles.spans[1] + tiles.before[1];
+            const uint32_t to = row * tiles.spans[2] + tiles.before[2];
+            CopyRows(Padded()[to * kLanePlanes], turned[depth * box.depth * kLanePlanes],
+                     box.size[1], box.size[2], box.row, tiles.spans[2]);
+        }
+        VectorBarrier();
+    }
+    // There is nothing but zeros where the planes are read.
+    __aicore__ inline void Clear(const DepthwiseTiles& tiles) {
+        const uint32_t* spans = tiles.spans;
+        const uint32_t* sizes = tiles.inputs.size;
+        if (sizes[0] != spans[0] || sizes[1] != spans[1] || sizes[2] != spans[2]) {
+            AscendC::Duplicate(Padded(), 0.0f, spans[0] * spans[1] * spans[2] * kLanePlanes);
+            VectorBarrier();
+        }
+    }
+    // Add the products of the planes and these elements of the filters to the sums, in the order
+    // of the elements.
+    __aicore__ inline void Multiply(const DepthwiseTiles& tiles) {
+        const LocalTensor<float> padded = Padded();
+        const LocalTensor<float> taps = tapsBuf_.template Get<float>();
+        const LocalTensor<float> sums = sumsBuf_.template Get<float>();
+        const uint32_t* apart = tiles.dilation;
+        const uint32_t rows = tiles.outputs.size[1];
+        uint32_t tap = 0;
+        for (uint32_t d = 0; d < tiles.taps[0]; ++d) {
+            for (uint32_t h = 0; h < tiles.taps[1]; ++h) {
+                for (uint32_t w = 0; w < tiles.taps[2]; ++w, ++tap) {
+                    for (uint32_t depth = 0; depth < tiles.outputs.size[0]; ++depth) {
+                        const uint32_t at = depth * tiles.stride[0] + d * apart[0];
+                        const uint32_t row = at * tiles.spans[1] + h * apart[1];
+                        const uint32_t from = row * tiles.spans[2] + w * apart[2];
+                        const uint32_t to = depth * rows * tiles.SumPitch();
+                        AddRows(sums[to * kLanePlanes], padded[from * kLanePlanes],
+                                taps[tap * kLanePlanes], tiles);
+                    }
+                    VectorBarrier();
+                }
+            }
+        }
+    }
+    // Write the sums of a tile as planes.
+    template <typename T>
+    __aicore__ inline void Finish(const LocalTensor<T>& results, const DepthwiseTiles& tiles) {
+        const PlaneBox& box = tiles.outputs;
+        const LocalTensor<float> sums = sumsBuf_.template Get<float>();
+        const LocalTensor<float> dense = planesBuf_.template Get<float>();
+        if (box.pitch != box.size[0] * box.size[1] * box.size[2]) {
+            AscendC::Duplicate(dense, 0.0f, box.pitch * kLanePlanes);
+            VectorBarrier();
+        }
+        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
+            const uint32_t from = depth * box.size[1] * tiles.SumPitch();
+            CopyRows(dense[depth * box.depth * kLanePlanes], sums[from * kLanePlanes], box.size[1],
+                     box.size[2], tiles.SumPitch(), box.row);
+        }
+        VectorBarrier();
+        if constexpr (Same<T, float>::value) {
+            TransposeMatrix(results, dense, box.pitch, kLanePlanes, box.pitch);
+        } else {
+            const LocalTensor<float> rows = rowsBuf_.template Get<float>();
+            TransposeMatrix(rows, dense, box.pitch, kLanePlanes, box.pitch);
+            VectorBarrier();
+            NarrowCopy(results, rows, kLanePlanes * box.pitch);
+        }
+    }
+
+ private:
+    static constexpr uint32_t kAtOnce = kRepeatBytes / kBlockBytes;  // positions of a repeat
+    static constexpr uint32_t kMaxRepeat = 255;
+    // A transposition writes two blocks of positions.
+    static constexpr uint32_t kBiasLength = 2 * kAtOnce * kLanePlanes;
+
+    __aicore__ inline LocalTensor<float> Padded() { return paddedBuf_.template Get<float>(); }
+
+    // Bring planes of `pitch` elements side by side, in float.
+    template <typename T>
+    __aicore__ inline void Turn(const LocalTensor<float>& dst, const LocalTensor<T>& src,
+                                uint32_t planes, uint32_t pitch) {
+        if constexpr (Same<T, float>::value) {
+            SideBySide(dst, src, planes, pitch);
+        } else {
+            const LocalTensor<float> rows = rowsBuf_.template Get<float>();
+            Widen(rows, src, planes * pitch);
+            VectorBarrier();
+            SideBySide(dst, rows, planes, pitch);
+        }
+        VectorBarrier();
+    }
+    // Copy `rows` rows of `count` positions, `from` apart in src and `to` in dst.
+    __aicore__ inline static void CopyRows(const LocalTensor<float>& dst,
+                                           const LocalTensor<float>& src, uint32_t rows,
+                                           uint32_t count, uint32_t from, uint32_t to) {
+        AscendC::DataCopyParams copy;
+        copy.blockCount = static_cast<uint16_t>(rows);
+        copy.blockLen = static_cast<uint16_t>(count);
+        copy.srcStride = static_cast<uint16_t>(from - count);
+        copy.dstStride = static_cast<uint16_t>(to - count);
+        AscendC::DataCopy(dst, src, copy);
+    }
+    // Calls run(first position, lanes of a repeat, repeats) for `count` positions that lie together.
+    template <typename Run>
+    __aicore__ inline static void ForRepeats(uint32_t count, const Run& run) {
+        const uint32_t whole = count / kAtOnce;
+        for (uint32_t done = 0; done < whole; done += kMaxRepeat) {
+            const uint32_t left = whole - done;
+            run(done * kAtOnce, static_cast<uint64_t>(kAtOnce * kLanePlanes),
+                static_cast<uint8_t>(left < kMaxRepeat ? left : kMaxRepeat));
+        }
+        if (count > whole * kAtOnce) {
+            run(whole * kAtOnce, static_cast<uint64_t>((count - whole * kAtOnce) * kLanePlanes), 1);
+        }
+    }
+    // Add the products of an element of the filters and the positions of the rows of one depth.
+    __aicore__ inline static void AddRows(const LocalTensor<float>& sums,
+                                          const LocalTensor<float>& planes,
+                                          const LocalTensor<float>& tap,
+                                          const DepthwiseTiles& tiles) {
+        const uint32_t rows = tiles.outputs.size[1];
+        const uint32_t columns = tiles.outputs.size[2];
+        const uint32_t pitch = tiles.SumPitch();
+        const uint32_t step = tiles.stride[2];
+        if (tiles.Together()) {
+            ForRepeats((rows - 1) * pitch + columns, [&](uint32_t at, uint64_t mask, uint8_t many) {
+                AscendC::MulAddDst(sums[at * kLanePlanes], planes[at * kLanePlanes], tap, mask,
+                                   many, {1, 1, 0, kAtOnce, kAtOnce, 0});
+            });
+            return;
+        }
+        const uint32_t next = tiles.stride[1] * tiles.spans[2];  // row that is read
+        // Positions of a repeat: those that are too far apart are taken one by one.
+        const uint32_t group = step * kAtOnce <= kMaxRepeat ? kAtOnce : 1;
+        const uint32_t groups = (columns + group - 1) / group;
+        const uint8_t blocks = static_cast<uint8_t>(group > 1 ? step : 1);
+        if (next <= kMaxRepeat && pitch <= kMaxRepeat && (rows > groups || group == 1)) {
+            for (uint32_t i = 0; i < groups; ++i) {
+                const uint32_t left = columns - i * group;
+                const uint64_t mask = (left < group ? left : group) * kLanePlanes;
+                for (uint32_t row = 0; row < rows; row += kMaxRepeat) {
+                    const uint32_t many = rows - row < kMaxRepeat ? rows - row : kMaxRepeat;
+                    AscendC::MulAddDst(sums[(row * pitch + i * group) * kLanePlanes],
+                                       planes[(row * next + i * group * step) * kLanePlanes], tap,
+                                       mask, static_cast<uint8_t>(many),
+                                       {1, blocks, 0, static_cast<uint8_t>(pitch),
+                                        static_cast<uint8_t>(next), 0});
+                }
+            }
+            return;
+        }
+        for (uint32_t row = 0; row < rows; ++row) {
+            const LocalTensor<float> to = sums[row * pitch * kLanePlanes];
+            const LocalTensor<float> from = planes[row * next * kLanePlanes];
+            if (group == 1) {
+                for (uint32_t i = 0; i < columns; ++i) {
+                    AscendC::MulAddDst(to[i * kLanePlanes], from[i * step * kLanePlanes], tap,
+                                       static_cast<uint64_t>(kLanePlanes), 1,
+                                       {1, 1, 0, kAtOnce, kAtOnce, 0});
+                }
+                continue;
+            }
+            ForRepeats(columns, [&](uint32_t at, uint64_t mask, uint8_t many) {
+                AscendC::MulAddDst(to[at * kLanePlanes], from[at * step * kLanePlanes], tap, mask,
+                                   many,
+                                   {1, blocks, 0, kAtOnce, static_cast<uint8_t>(kAtOnce * step), 0});
+            });
+        }
+    }
+
+    AscendC::TBuf<AscendC::TPosition::VECCALC> rowsBuf_;    // planes one after another, widened
+    AscendC::TBuf<AscendC::TPosition::VECCALC> planesBuf_;  // side by side, as loaded or for storing
+    AscendC::TBuf<AscendC::TPosition::VECCALC> paddedBuf_;  // with zeros around
+    AscendC::TBuf<AscendC::TPosition::VECCALC> sumsBuf_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> tapsBuf_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> biasBuf_;
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_DEPTHWISE_H

@@ -1,0 +1,244 @@
+// Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
+//
+// The tiling decision of depthwise convolutions: planes with filters of their own, the positions of
+// a tile, and how many elements of the filters it goes through at once. C++11, no CANN header
+// needed.
+#ifndef OPGEN_HOST_DEPTHWISE_SPACE_H
+#define OPGEN_HOST_DEPTHWISE_SPACE_H
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sizes.h"
+#include "view.h"
+
+namespace opgen {
+
+constexpr int64_t kDepthwiseAxes = 3;              // depth, height, width
+constexpr int64_t kLanePlanes = 8;                 // planes of a tile
+constexpr int64_t kDepthwiseBytesPerCore = 16384;  // read, below which a core more gains nothing
+
+// UB bytes per element of the planes that a tile loads, per number of padded planes and sums, per
+// result, and per element of the filters.
+struct DepthwiseBudget {
+    double element;
+    double number;
+    double result;
+    double tap;
+};
+
+struct DepthwiseSpace {
+    int64_t images = 0, channels = 0;
+    int64_t filters = 1;  // of a channel
+    std::vector<int64_t> input, output, window, strides, paddings, dilations;
+    // Elements between images, channels, depths and lines of the input, and its first element.
+    int64_t inputSteps[5] = {};
+    int64_t tileOutputs[kDepthwiseAxes] = {1, 1, 1};
+    int64_t tileTaps[kDepthwiseAxes] = {1, 1, 1};
+    int64_t loadLength = 0, rowsLength = 0, planesLength = 0, paddedLength = 0;
+    int64_t sumsLength = 0, tapsLength = 0, storeLength = 0;
+    int64_t cores = 1;
+
+    // Read the sizes of a call; returns why it is no convolution, "" when it is one. The lists have
+    // a number per spatial axis.
+    std::string Read(const View& x, const View& weight, const std::vector<int64_t>& givenStrides,
+                     const std::vector<int64_t>& givenPaddings,
+                     const std::vector<int64_t>& givenDilations) {
+        const size_t rank = x.dim.size();
+        if (rank < 3 || rank > 5 || weight.dim.size() != rank) {
+            return "a convolution needs an input and filters of 3 to 5 axes, not " +
+                   ShapeText(x.dim) + " and " + ShapeText(weight.dim);
+        }
+        images = x.dim[0];
+        channels = x.dim[1];
+        if (weight.dim[1] != 1 || channels < 1 || weight.dim[0] % channels != 0) {
+            return std::to_string(channels) + " channels and filters of shape " +
+                   ShapeText(weight.dim) + " do not make a group of each channel";
+        }
+        filters = weight.dim[0] / channels;
+        input = LastThree(std::vector<int64_t>(x.dim.begin() + 2, x.dim.end()), 1);
+        window = LastThree(std::vector<int64_t>(weight.dim.begin() + 2, weight.dim.end()), 1);
+        strides = LastThree(givenStrides, 1);
+        paddings = LastThree(givenPaddings, 0);
+        dilations = LastThree(givenDilations, 1);
+        output.assign(kDepthwiseAxes, 0);
+        for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {
+            if (strides[i] < 1 || dilations[i] < 1 || paddings[i] < 0) {
+                return "strides and dilations begin at 1, paddings at 0: " + ShapeText(strides) +
+                       ", " + ShapeText(dilations) + ", " + ShapeText(paddings);
+            }
+            if (window[i] < 1) {
+                return "a window of " + ShapeText(window) + " has no elements";
+            }
+            const int64_t reach = Times(dilations[i], window[i] - 1) + 1;
+            const int64_t padded = input[i] + Times(2, paddings[i]);
+            if (!FitsInt32(Times(padded, 2)) || !FitsInt32(Times(strides[i], 2))) {
+                return "a padded size is " + std::to_string(padded) + ", which is too large";
+            }
+            if (padded < reach) {
+                return "the window of " + std::to_string(reach) + " is larger than the padded " +
+                       "input of " + std::to_string(padded);
+            }
+            output[i] = (padded - reach) / strides[i] + 1;
+        }
+        return Lie(x, weight);
+    }
+    // Shape of the result, of as many axes as the input.
+    std::vector<int64_t> Dims(size_t rank) const {
+        std::vector<int64_t> dims(output.end() - static_cast<int64_t>(rank - 2), output.end());
+        dims.insert(dims.begin(), {images, Times(channels, filters)});
+        return dims;
+    }
+    int64_t Planes() const { return Times(images, channels); }
+    // Choose the tiles; returns why none fits, "" when one does. budget: bytes of UB; element: of
+    // one of the input in memory; room: bytes of UB.
+    std::string Choose(const DepthwiseBudget& budget, int64_t element, int64_t room,
+                       int64_t coresOfChip) {
+        budget_ = budget;
+        unit_ = kBlockBytes / element;
+        room_ = room;
+        for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {
+            tileOutputs[i] = output[i];
+            tileTaps[i] = window[i];
+        }
+        const int64_t read = Times(Times(Planes(), element), Product(input));
+        const int64_t used =
+            std::min(coresOfChip, std::max<int64_t>(1, read / kDepthwiseBytesPerCore));
+        while (!Holds()) {
+            if (!Shrink()) {
+                return "UB has no room for one position and one element of the filters at a time, " +
+                       std::to_string(room) + " bytes";
+            }
+        }
+        // Parts of planes where there are fewer groups of planes than cores.
+        constexpr int64_t kLeastRows = 4;
+        for (size_t i = 0; i < 2; ++i) {
+            const int64_t least = i == 0 ? 1 : std::max(kLeastRows, window[1]);
+            while (Tiles() < used && tileOutputs[i] > least) {
+                tileOutputs[i] = std::max(least, CeilDiv(tileOutputs[i], 2));
+            }
+        }
+        for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {  // of about one size
+            tileOutputs[i] = CeilDiv(output[i], CeilDiv(output[i], tileOutputs[i]));
+        }
+        Holds();
+        const int64_t tiles = std::max<int64_t>(1, Tiles());
+        cores = std::min(used, tiles);
+        cores = CeilDiv(tiles, CeilDiv(tiles, cores));
+        return "";
+    }
+
+ private:
+    static constexpr int64_t kBlockBytes = 32;
+    static constexpr int64_t kTurned = 16;  // positions that a transposition writes at a time
+
+    static int64_t Product(const std::vector<int64_t>& sizes) {
+        return Times(Times(sizes[0], sizes[1]), sizes[2]);
+    }
+    // The last three numbers, others before them.
+    static std::vector<int64_t> LastThree(const std::vector<int64_t>& given, int64_t other) {
+        std::vector<int64_t> numbers(static_cast<size_t>(kDepthwiseAxes), other);
+        std::copy_backward(given.begin(), given.end(), numbers.end());
+        return numbers;
+    }
+    // Note how the input lies; returns why it cannot be read.
+    std::string Lie(const View& x, const View& weight) {
+        const size_t last = x.dim.size() - 1;
+        const std::vector<int64_t> dense = View::Dense(weight.dim).stride;
+        for (size_t i = 0; i <= last; ++i) {
+            if (weight.dim[i] > 1 && weight.stride[i] != dense[i]) {
+                return "filters do not lie without gaps: strides of " + ShapeText(weight.stride);
+            }
+        }
+        if (x.dim[last] > 1 && x.stride[last] != 1) {
+            return "lines of the input do not lie without gaps: strides of " + ShapeText(x.stride);
+        }
+        if (!FitsInt32(Product(input)) || !FitsInt32(Product(output)) ||
+            !FitsInt32(Times(Times(filters, channels), Product(window)))) {
+            return "a plane or the filters have more than 2^31 - 1 elements: " + ShapeText(x.dim) +
+                   ", " + ShapeText(weight.dim);
+        }
+        inputSteps[0] = x.stride[0];
+        inputSteps[1] = x.stride[1];
+        inputSteps[2] = last > 3 ? x.stride[last - 2] : 0;
+        inputSteps[3] = last > 2 ? x.stride[last - 1] : input[2];
+        inputSteps[4] = x.offset;
+        return "";
+    }
+    int64_t Tiles() const {
+        int64_t tiles = CeilDiv(Planes(), kLanePlanes);
+        for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {
+            tiles = Times(tiles, CeilDiv(output[i], tileOutputs[i]));
+        }
+        return tiles;
+    }
+    // Elements of an axis that a tile reads, zeros around the plane included.
+    int64_t Span(size_t i) const {
+        return Times(tileOutputs[i] - 1, strides[i]) + Times(tileTaps[i] - 1, dilations[i]) + 1;
+    }
+    // Whether UB holds the tile; sets the lengths of its buffers.
+    bool Holds() {
+        int64_t rows[kDepthwiseAxes];
+        for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {
+            rows[i] = std::min(Span(i), input[i]);
+        }
+        if (rows[1] > kMaxBlockCount || tileOutputs[1] > kMaxBlockCount) {
+            return false;
+        }
+        const int64_t taps = AlignUp(Times(Times(tileTaps[0], tileTaps[1]), tileTaps[2]), kTurned);
+        const int64_t lines = Times(rows[1], AlignUp(rows[2], unit_));
+        const int64_t loaded = AlignUp(Times(rows[0], lines), kTurned);
+        const bool joined = tileOutputs[2] == output[2];
+        const int64_t row = joined ? output[2] : AlignUp(tileOutputs[2], kTurned);
+        const int64_t depth = AlignUp(Times(tileOutputs[1], row), kTurned);
+        const int64_t stored = Times(tileOutputs[0], depth);
+        const int64_t padded = Times(Times(Span(0), Span(1)), Span(2));
+        // Sums whose rows lie as far apart as those of the padded planes.
+        const bool together = strides[1] == 1 && strides[2] == 1;
+        const int64_t sums =
+            Times(Times(tileOutputs[0], tileOutputs[1]), together ? Span(2) : tileOutputs[2]);
+        loadLength = Times(kLanePlanes, loaded);
+        storeLength = Times(kLanePlanes, stored);
+        planesLength = std::max(loadLength, storeLength);
+        tapsLength = Times(kLanePlanes, taps);
+        rowsLength = std::max({loadLength, storeLength, tapsLength});
+        paddedLength = Times(kLanePlanes, padded);
+        sumsLength = Times(kLanePlanes, sums);
+        return budget_.element * static_cast<double>(loadLength) +
+                   budget_.number * static_cast<double>(rowsLength + planesLength + paddedLength +
+                                                        sumsLength) +
+                   budget_.result * static_cast<double>(storeLength) +
+                   budget_.tap * static_cast<double>(tapsLength) <=
+               static_cast<double>(room_);
+    }
+    // Make the tile, or what it takes of the filters, smaller; false: it is as small as can be.
+    bool Shrink() {
+        constexpr int64_t kShort = 64;  // positions of a row that is still worth a copy of its own
+        if (Half(tileOutputs[0], 1) || Half(tileOutputs[1], std::max<int64_t>(1, tileTaps[1])) ||
+            Half(tileOutputs[2], kShort) || Half(tileTaps[0], 1)) {
+            return true;
+        }
+        // Parts of filters follow one another in memory.
+        if (tileTaps[1] > 1 || tileOutputs[1] > 1) {
+            Half(tileTaps[1], 1);
+            Half(tileOutputs[1], 1);
+            return true;
+        }
+        return Half(tileTaps[2], kShort) || Half(tileOutputs[2], 1) || Half(tileTaps[2], 1);
+    }
+    static bool Half(int64_t& value, int64_t least) {
+        const bool larger = value > least;
+        value = larger ? std::max(least, CeilDiv(value, 2)) : value;
+        return larger;
+    }
+
+    DepthwiseBudget budget_{0, 0, 0, 0};
+    int64_t unit_ = 1;
+    int64_t room_ = 0;
+};
+
+}  // namespace opgen
+
+#endif  // OPGEN_HOST_DEPTHWISE_SPACE_H

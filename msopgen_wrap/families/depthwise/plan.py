@@ -1,0 +1,147 @@
+"""Plan depthwise convolutions: positions of eight planes side by side, and filters in UB."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.families.call_variants import different_variants, read_variants
+from msopgen_wrap.families.depthwise.call import DepthwiseCall, DepthwiseReader
+from msopgen_wrap.families.family import Family
+from msopgen_wrap.graph.other_traces import trace_with
+from msopgen_wrap.graph.scalars import Const
+from msopgen_wrap.graph.structural import other_values
+from msopgen_wrap.graph.tracing import TracedGraph
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
+from msopgen_wrap.schedule.buffers import Placement
+from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
+from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
+from msopgen_wrap.schedule.program import DTYPE_BYTES, Program
+from msopgen_wrap.spec.model import OpSpec
+
+# The only mode, and the last digit of its tiling key.
+MODES = {"depthwise": 0}
+FLOATS = ("float16", "bfloat16", "float32")
+# Bytes of the numbers that sums start with, as opgen/depthwise.h has it.
+_BIAS_BYTES = 512
+# Elements of the largest type that the bias of eight planes takes, a block each.
+_LOADED_BIAS_BYTES = 256
+
+
+@dataclass
+class DepthwisePlan(OpPlan[Body]):
+    """The plan of a depthwise convolution.
+
+    Attributes:
+        call: the convolution.
+    """
+
+    call: DepthwiseCall = field(default_factory=DepthwiseCall)
+
+
+def plan_depthwise(
+    family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
+) -> DepthwisePlan:
+    """Plan the convolution of every variant and dtype combination.
+
+    Raises:
+        OpgenError: OPG350 where the graph is more than one convolution of inputs, OPG202 where an
+            attr shapes more than its numbers, OPG332 for dtypes that are not computed in float.
+    """
+    plan = DepthwisePlan(spec, family, variants, [], dict(MODES))
+    calls: list[tuple[DepthwiseCall, dict[str, Any]]] = []
+    for read in read_variants(spec, variants, list(plan.served), first, DepthwiseReader):
+        calls.append((read.call, read.operands))
+        _check_dtypes(spec, read.call)
+        _check_attrs(spec, read.traced, calls[-1])
+        combos = tuple(range(spec.combos))
+        name = class_name(spec, variants, read.index, list(combos), 1)
+        body = Body(name, read.index, combos, Program(), Placement(), read.operands, 1)
+        for combo in combos:
+            body.budgets[combo, "depthwise"] = budget(spec, read.call, combo)
+        plan.bodies.append(body)
+    if any(found != calls[0] for found in calls):
+        cure = "make the numbers attrs without `allowed:`"
+        raise OpgenError(different_variants(spec, "are different convolutions", cure))
+    plan.call = calls[0][0]
+    every = [n for numbers in plan.call.numbers().values() for n in numbers]
+    plan.narrow = [n for n in dict.fromkeys(every) if not isinstance(n, Const)]
+    share_classes(spec, variants, plan.bodies)
+    return plan
+
+
+def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
+    """Prove that attrs which shape the graph are numbers of the call, and nothing else.
+
+    Raises:
+        OpgenError: OPG202.
+    """
+    for name in traced.structural:
+        attr = spec.attr(name)
+        for value in other_values(attr, traced):
+            again = trace_with(spec, traced, name, value)
+            if again is None:
+                continue  # no value for the sample's shapes
+            other = DepthwiseReader(spec, again, 0)
+            if (other.read(), other.operands) != call:
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG202",
+                        f"attr {name!r} changes what compute does beyond the convolution",
+                        attr.location,
+                        "the kernel is generated once and must serve every value",
+                        "give it `allowed:` values, or use it only as a number of the convolution",
+                    )
+                )
+
+
+def _check_dtypes(spec: OpSpec, call: DepthwiseCall) -> None:
+    """Refuse what is not computed in float.
+
+    Raises:
+        OpgenError: OPG332.
+    """
+    for name in filter(None, (call.image, call.filters, call.bias, call.result)):
+        for dtype in spec.param(name).dtypes:
+            if dtype not in FLOATS:
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG332",
+                        f"{spec.op} convolves {dtype}",
+                        spec.param(name).location,
+                        "convolutions with a group for each channel are computed of float16, "
+                        "bfloat16 and float32",
+                        "leave the dtype out, or write the kernel with `kernel:`",
+                    )
+                )
+
+
+def budget(spec: OpSpec, call: DepthwiseCall, combo: int) -> Budget:
+    """Return the UB use: per element loaded, per number in float, per result, per filter element.
+
+    The last ones are the elements of the filters that a tile goes through at once.
+    """
+    size = {
+        name: DTYPE_BYTES[spec.param(name).dtypes[combo]]
+        for name in (call.image, call.filters, call.bias, call.result)
+        if name
+    }
+    buffers = [
+        Buffer(f"{call.image}Queue", size[call.image], 2),
+        Buffer("rows", 0, per_number=4),
+        Buffer("planes", 0, per_number=4),
+        Buffer("padded planes", 0, per_number=4),
+        Buffer("sums", 0, per_number=4),
+        Buffer(f"{call.result}Queue", 0, per_row=2 * size[call.result]),
+        Buffer("bias", 0, fixed=_BIAS_BYTES),
+    ]
+    if call.bias:
+        buffers.append(Buffer(f"{call.bias}Queue", 0, fixed=_LOADED_BIAS_BYTES))
+    return Budget(tuple(buffers))
+
+
+def bytes_per_tap(spec: OpSpec, call: DepthwiseCall, combo: int) -> int:
+    """Return the bytes of UB per element of the filters: as it is loaded, and in float."""
+    return DTYPE_BYTES[spec.param(call.filters).dtypes[combo]] + 4

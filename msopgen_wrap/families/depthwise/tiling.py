@@ -1,0 +1,106 @@
+"""Tiling struct and TilingFunc of depthwise convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.families.depthwise.plan import DepthwisePlan, bytes_per_tap
+from msopgen_wrap.graph.host_text import to_cpp
+from msopgen_wrap.render.kernel import member_name
+from msopgen_wrap.render.tiling import (
+    combo_dtypes,
+    field_row,
+    setters,
+    shared_values,
+    tiling_text,
+)
+from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.templating import environment
+
+_AXES = 3
+_FIELDS = [
+    field_row(
+        "int64_t", "inputSteps", 5, "elements between images, channels, depths, lines; the first"
+    ),
+    field_row("uint64_t", "planes", 0, "channels of all images"),
+    field_row("uint32_t", "inputSizes", _AXES, "depth, height and width of the input"),
+    field_row("uint32_t", "outputSizes", _AXES, "of the result"),
+    field_row("uint32_t", "windowSizes", _AXES, "of a filter"),
+    field_row("uint32_t", "strides", _AXES, "of the window"),
+    field_row("uint32_t", "paddings", _AXES, "zeros before the input"),
+    field_row("uint32_t", "dilations", _AXES, "of the window"),
+    field_row("uint32_t", "tileOutputs", _AXES, "positions of a tile"),
+    field_row("uint32_t", "tileTaps", _AXES, "elements of a filter that a tile takes at once"),
+    field_row("uint32_t", "channels", 0, "of the input"),
+    field_row("uint32_t", "filters", 0, "of a channel"),
+    field_row("uint32_t", "loadLength", 0, "elements of the planes of a tile"),
+    field_row("uint32_t", "rowsLength", 0, "the same, results or filters, in float"),
+    field_row("uint32_t", "planesLength", 0, "planes of a tile side by side"),
+    field_row("uint32_t", "paddedLength", 0, "the same with zeros around"),
+    field_row("uint32_t", "sumsLength", 0, "sums of a tile"),
+    field_row("uint32_t", "tapsLength", 0, "elements of the filters of a tile"),
+    field_row("uint32_t", "storeLength", 0, "results of a tile"),
+]
+
+
+def render_tiling(plan: DepthwisePlan, style: str) -> TilingText:
+    """Return the tiling of a depthwise convolution.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    spec, call = plan.spec, plan.call
+    values = shared_values(spec, plan, style, {}, all_views=True)
+    text = (
+        environment("depthwise")
+        .get_template("tiling.cpp.jinja")
+        .render(
+            **setters(style),
+            **values,
+            image=call.image,
+            filters=call.filters,
+            bias=call.bias,
+            result=member_name(spec.outputs[0], True, spec),
+            numbers={k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
+            budgets=_budgets(plan),
+            lists=_LISTS,
+            lengths=[f["name"] for f in _FIELDS if f["name"].endswith("Length")],
+        )
+    )
+    headers = ('"opgen_depthwise_space.h"', '"opgen_tile_budget.h"')
+    return tiling_text(spec, style, text, values, list(_FIELDS), headers)
+
+
+# Field and member of the host's space.
+_LISTS = [
+    ("inputSizes", "input"),
+    ("outputSizes", "output"),
+    ("windowSizes", "window"),
+    ("strides", "strides"),
+    ("paddings", "paddings"),
+    ("dilations", "dilations"),
+    ("tileOutputs", "tileOutputs"),
+    ("tileTaps", "tileTaps"),
+]
+
+
+def _budgets(plan: DepthwisePlan) -> list[dict[str, Any]]:
+    spec, call, rows = plan.spec, plan.call, []
+    for body in plan.bodies:
+        for combo in body.combos:
+            need = body.budgets[combo, "depthwise"]
+            numbers = (need.bytes_per_element, 4, need.bytes_per_row)
+            rows.append(
+                {
+                    "dtypes": combo_dtypes(spec, combo),
+                    "variant": body.variant,
+                    "bytes": ", ".join(
+                        f"{n:g}" for n in (*numbers, bytes_per_tap(spec, call, combo))
+                    ),
+                    "reserved": need.fixed,
+                    "element": DTYPE_BYTES[spec.param(call.image).dtypes[combo]],
+                }
+            )
+    return rows
