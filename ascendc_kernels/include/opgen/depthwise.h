@@ -4,7 +4,8 @@
 // product of matrices for the cube. Eight planes, a channel of an image each, lie side by side in
 // UB: a block holds one position of all of them. So positions are blocks, which an instruction
 // reads any number of blocks apart, and an element of the filters is one block that is the same for
-// all positions. The zeros around the planes are written in UB.
+// all positions. Positions whose element lies outside a plane are left out, but where a zero times
+// that element of the filters would be NaN.
 #ifndef OPGEN_DEPTHWISE_H
 #define OPGEN_DEPTHWISE_H
 
@@ -40,6 +41,17 @@ struct PlaneBox {
  private:
     __aicore__ inline static uint32_t Up(uint32_t count, uint32_t unit) {
         return (count + unit - 1) / unit * unit;
+    }
+};
+
+// Some positions of a tile along an axis, and what the first of them reads.
+struct AxisPart {
+    uint32_t first = 0;
+    uint32_t count = 0;
+    uint32_t element = 0;
+
+    __aicore__ inline bool Has(uint32_t position) const {
+        return position >= first && position - first < count;
     }
 };
 
@@ -82,7 +94,6 @@ class DepthwiseTiles {
             const uint32_t left = outputSizes[a] - first;
             outputs.first[a] = first;
             outputs.size[a] = left < tileOutputs_[a] ? left : tileOutputs_[a];
-            spans[a] = (outputs.size[a] - 1) * stride[a] + (tileTaps_[a] - 1) * dilation[a] + 1;
         }
         outputs.Place(outputs.size[2] == outputSizes[2], kResultUnit);
         plane = index * kLanePlanes;
@@ -110,7 +121,6 @@ class DepthwiseTiles {
             const int64_t to = end < inputSizes[a] ? end : inputSizes[a];
             inputs.first[a] = from;
             inputs.size[a] = to > from ? static_cast<uint32_t>(to - from) : 0;
-            before[a] = static_cast<uint32_t>(from - begin);
         }
         inputs.Place(inputs.size[2] == inputSizes[2] && steps[kLineStep] == inputSizes[2],
                      inputUnit_);
@@ -141,10 +151,23 @@ class DepthwiseTiles {
             lane += lanes;
         }
     }
-    // Whether the sums of rows lie as far apart as the rows that they are of.
-    __aicore__ inline bool Together() const { return stride[1] == 1 && stride[2] == 1; }
-    // Positions from a row of sums to the next.
-    __aicore__ inline uint32_t SumPitch() const { return Together() ? spans[2] : outputs.size[2]; }
+    // The positions of the tile along an axis whose element number `tap` of the filters lies in the
+    // planes in UB, counted from the tile's first; and the element of the first one, from theirs.
+    __aicore__ inline AxisPart PartOf(uint32_t axis, uint32_t tap) const {
+        const int64_t shift = static_cast<int64_t>(firstTap[axis] + tap) * dilation[axis] -
+                              padding_[axis] + outputs.first[axis] * stride[axis] -
+                              inputs.first[axis];
+        const int64_t step = stride[axis];
+        const int64_t first = shift < 0 ? (step - 1 - shift) / step : 0;
+        const int64_t room = static_cast<int64_t>(inputs.size[axis]) - shift;
+        const int64_t most = room > 0 ? (room + step - 1) / step : 0;
+        const int64_t last = most < outputs.size[axis] ? most : outputs.size[axis];
+        AxisPart part;
+        part.first = static_cast<uint32_t>(first);
+        part.count = last > first ? static_cast<uint32_t>(last - first) : 0;
+        part.element = static_cast<uint32_t>(first * step + shift);
+        return part;
+    }
 
     static constexpr uint32_t kImageStep = 0, kChannelStep = 1, kDepthStep = 2, kLineStep = 3;
     static constexpr uint32_t kOffset = 4;
@@ -161,8 +184,6 @@ class DepthwiseTiles {
     uint32_t planes = 0;   // of the tile
     PlaneBox outputs;      // of the tile
     PlaneBox inputs;       // what there is of what they read
-    uint32_t spans[kDepthwiseAxes] = {};     // what they read, zeros around the planes included
-    uint32_t before[kDepthwiseAxes] = {};    // zeros before the first of `inputs`
     uint32_t firstTap[kDepthwiseAxes] = {};  // elements of the filters
     uint32_t taps[kDepthwiseAxes] = {};
 
@@ -307,9 +328,8 @@ class DepthwiseSums {
     template <typename Tiling>
     __aicore__ inline void Init(const Tiling& tiling, AscendC::TPipe* pipe) {
         pipe->InitBuffer(rowsBuf_, Bytes<float>(tiling.rowsLength));
-        pipe->InitBuffer(planesBuf_, Bytes<float>(tiling.planesLength));
-        pipe->InitBuffer(paddedBuf_, Bytes<float>(tiling.paddedLength));
-        pipe->InitBuffer(sumsBuf_, Bytes<float>(tiling.sumsLength));
+        pipe->InitBuffer(planesBuf_, Bytes<float>(tiling.loadLength));
+        pipe->InitBuffer(sumsBuf_, Bytes<float>(tiling.storeLength));
         pipe->InitBuffer(tapsBuf_, Bytes<float>(tiling.tapsLength));
         pipe->InitBuffer(biasBuf_, Bytes<float>(kBiasLength));
     }
@@ -317,7 +337,18 @@ class DepthwiseSums {
     template <typename T>
     __aicore__ inline void TakeTaps(const LocalTensor<T>& numbers, uint32_t planes,
                                     uint32_t count) {
-        Turn(tapsBuf_.template Get<float>(), numbers, planes, AlignElements<T>(count));
+        constexpr uint32_t kLanes = kRepeatBytes / sizeof(float);
+        const LocalTensor<float> taps = tapsBuf_.template Get<float>();
+        Turn(taps, numbers, planes, AlignElements<T>(count));
+        // A zero times an infinity or NaN is NaN, which the sum of all such products shows.
+        const uint32_t length = count * kLanePlanes;
+        const LocalTensor<float> zeros = rowsBuf_.template Get<float>();
+        const LocalTensor<float> sum = zeros[length > kLanes ? length : kLanes];
+        AscendC::Muls(zeros, taps, 0.0f, length);
+        VectorBarrier();
+        AscendC::ReduceSum(sum, zeros, sum[kLanes], static_cast<int32_t>(length));
+        VectorBarrier();
+        finite_ = FirstElement(sum) == 0.0f;
     }
     // Take a number per plane, which sums start with.
     template <typename T>
@@ -326,62 +357,45 @@ class DepthwiseSums {
     }
     // Begin the sums of a tile: with the bias, or with 0.
     __aicore__ inline void Start(const DepthwiseTiles& tiles, bool biased) {
-        const PlaneBox& box = tiles.outputs;
-        const uint32_t count = box.size[0] * box.size[1] * tiles.SumPitch();
+        const uint32_t count = tiles.outputs.pitch;
         const LocalTensor<float> sums = sumsBuf_.template Get<float>();
         if (!biased) {
             AscendC::Duplicate(sums, 0.0f, count * kLanePlanes);
         } else {
             const LocalTensor<float> bias = biasBuf_.template Get<float>();
             ForRepeats(count, [&](uint32_t at, uint64_t mask, uint8_t repeat) {
-                AscendC::Muls(sums[at * kLanePlanes], bias, 1.0f, mask, repeat, {1, 0, 8, 0});
+                AscendC::Muls(sums[at * kLanePlanes], bias, 1.0f, mask, repeat,
+                              {1, 0, kAtOnce, 0});
             });
         }
         VectorBarrier();
     }
-    // Take what there is of the planes, and write zeros around it.
+    // Take what there is of the planes.
     template <typename T>
     __aicore__ inline void TakePlanes(const LocalTensor<T>& planes, const DepthwiseTiles& tiles) {
-        const PlaneBox& box = tiles.inputs;
-        const LocalTensor<float> turned = planesBuf_.template Get<float>();
-        Turn(turned, planes, tiles.planes, box.pitch);
-        Clear(tiles);
-        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
-            const uint32_t row = (tiles.before[0] + depth) * tiles.spans[1] + tiles.before[1];
-            const uint32_t to = row * tiles.spans[2] + tiles.before[2];
-            CopyRows(Padded()[to * kLanePlanes], turned[depth * box.depth * kLanePlanes],
-                     box.size[1], box.size[2], box.row, tiles.spans[2]);
-        }
-        VectorBarrier();
-    }
-    // There is nothing but zeros where the planes are read.
-    __aicore__ inline void Clear(const DepthwiseTiles& tiles) {
-        const uint32_t* spans = tiles.spans;
-        const uint32_t* sizes = tiles.inputs.size;
-        if (sizes[0] != spans[0] || sizes[1] != spans[1] || sizes[2] != spans[2]) {
-            AscendC::Duplicate(Padded(), 0.0f, spans[0] * spans[1] * spans[2] * kLanePlanes);
-            VectorBarrier();
-        }
+        Turn(planesBuf_.template Get<float>(), planes, tiles.planes, tiles.inputs.pitch);
     }
     // Add the products of the planes and these elements of the filters to the sums, in the order
     // of the elements.
     __aicore__ inline void Multiply(const DepthwiseTiles& tiles) {
-        const LocalTensor<float> padded = Padded();
         const LocalTensor<float> taps = tapsBuf_.template Get<float>();
-        const LocalTensor<float> sums = sumsBuf_.template Get<float>();
-        const uint32_t* apart = tiles.dilation;
-        const uint32_t rows = tiles.outputs.size[1];
         uint32_t tap = 0;
         for (uint32_t d = 0; d < tiles.taps[0]; ++d) {
+            const AxisPart depths = tiles.PartOf(0, d);
             for (uint32_t h = 0; h < tiles.taps[1]; ++h) {
+                const AxisPart rows = tiles.PartOf(1, h);
                 for (uint32_t w = 0; w < tiles.taps[2]; ++w, ++tap) {
-                    for (uint32_t depth = 0; depth < tiles.outputs.size[0]; ++depth) {
-                        const uint32_t at = depth * tiles.stride[0] + d * apart[0];
-                        const uint32_t row = at * tiles.spans[1] + h * apart[1];
-                        const uint32_t from = row * tiles.spans[2] + w * apart[2];
-                        const uint32_t to = depth * rows * tiles.SumPitch();
-                        AddRows(sums[to * kLanePlanes], padded[from * kLanePlanes],
-                                taps[tap * kLanePlanes], tiles);
+                    const AxisPart columns = tiles.PartOf(2, w);
+                    const LocalTensor<float> block = taps[tap * kLanePlanes];
+                    if (!finite_) {
+                        AddOutside(tiles, depths, rows, columns, block);
+                    }
+                    if (rows.count == 0 || columns.count == 0) {
+                        continue;
+                    }
+                    for (uint32_t i = 0; i < depths.count; ++i) {
+                        AddProducts(tiles, depths.first + i, depths.element + i * tiles.stride[0],
+                                    rows, columns, block);
                     }
                     VectorBarrier();
                 }
@@ -391,26 +405,15 @@ class DepthwiseSums {
     // Write the sums of a tile as planes.
     template <typename T>
     __aicore__ inline void Finish(const LocalTensor<T>& results, const DepthwiseTiles& tiles) {
-        const PlaneBox& box = tiles.outputs;
+        const uint32_t pitch = tiles.outputs.pitch;
         const LocalTensor<float> sums = sumsBuf_.template Get<float>();
-        const LocalTensor<float> dense = planesBuf_.template Get<float>();
-        if (box.pitch != box.size[0] * box.size[1] * box.size[2]) {
-            AscendC::Duplicate(dense, 0.0f, box.pitch * kLanePlanes);
-            VectorBarrier();
-        }
-        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
-            const uint32_t from = depth * box.size[1] * tiles.SumPitch();
-            CopyRows(dense[depth * box.depth * kLanePlanes], sums[from * kLanePlanes], box.size[1],
-                     box.size[2], tiles.SumPitch(), box.row);
-        }
-        VectorBarrier();
         if constexpr (Same<T, float>::value) {
-            TransposeMatrix(results, dense, box.pitch, kLanePlanes, box.pitch);
+            TransposeMatrix(results, sums, pitch, kLanePlanes, pitch);
         } else {
             const LocalTensor<float> rows = rowsBuf_.template Get<float>();
-            TransposeMatrix(rows, dense, box.pitch, kLanePlanes, box.pitch);
+            TransposeMatrix(rows, sums, pitch, kLanePlanes, pitch);
             VectorBarrier();
-            NarrowCopy(results, rows, kLanePlanes * box.pitch);
+            NarrowCopy(results, rows, kLanePlanes * pitch);
         }
     }
 
@@ -418,9 +421,7 @@ class DepthwiseSums {
     static constexpr uint32_t kAtOnce = kRepeatBytes / kBlockBytes;  // positions of a repeat
     static constexpr uint32_t kMaxRepeat = 255;
     // A transposition writes two blocks of positions.
-    static constexpr uint32_t kBiasLength = 2 * kAtOnce * kLanePlanes;
-
-    __aicore__ inline LocalTensor<float> Padded() { return paddedBuf_.template Get<float>(); }
+    static constexpr uint32_t kBiasLength = (2 * kAtOnce + 1) * kLanePlanes;
 
     // Bring planes of `pitch` elements side by side, in float.
     template <typename T>
@@ -436,17 +437,6 @@ class DepthwiseSums {
         }
         VectorBarrier();
     }
-    // Copy `rows` rows of `count` positions, `from` apart in src and `to` in dst.
-    __aicore__ inline static void CopyRows(const LocalTensor<float>& dst,
-                                           const LocalTensor<float>& src, uint32_t rows,
-                                           uint32_t count, uint32_t from, uint32_t to) {
-        AscendC::DataCopyParams copy;
-        copy.blockCount = static_cast<uint16_t>(rows);
-        copy.blockLen = static_cast<uint16_t>(count);
-        copy.srcStride = static_cast<uint16_t>(from - count);
-        copy.dstStride = static_cast<uint16_t>(to - count);
-        AscendC::DataCopy(dst, src, copy);
-    }
     // Calls run(first position, lanes of a repeat, repeats) for `count` positions that lie together.
     template <typename Run>
     __aicore__ inline static void ForRepeats(uint32_t count, const Run& run) {
@@ -460,67 +450,90 @@ class DepthwiseSums {
             run(whole * kAtOnce, static_cast<uint64_t>((count - whole * kAtOnce) * kLanePlanes), 1);
         }
     }
-    // Add the products of an element of the filters and the positions of the rows of one depth.
-    __aicore__ inline static void AddRows(const LocalTensor<float>& sums,
-                                          const LocalTensor<float>& planes,
-                                          const LocalTensor<float>& tap,
-                                          const DepthwiseTiles& tiles) {
-        const uint32_t rows = tiles.outputs.size[1];
-        const uint32_t columns = tiles.outputs.size[2];
-        const uint32_t pitch = tiles.SumPitch();
+    // Add the products of an element of the filters and some positions of one depth. An instruction
+    // goes along a row, or along the same positions of all rows, whichever there are more of.
+    __aicore__ inline void AddProducts(const DepthwiseTiles& tiles, uint32_t depth, uint32_t from,
+                                       const AxisPart& rows, const AxisPart& columns,
+                                       const LocalTensor<float>& tap) {
+        const uint32_t pitch = tiles.outputs.row;
+        const uint32_t next = tiles.stride[1] * tiles.inputs.row;  // row that is read
         const uint32_t step = tiles.stride[2];
-        if (tiles.Together()) {
-            ForRepeats((rows - 1) * pitch + columns, [&](uint32_t at, uint64_t mask, uint8_t many) {
-                AscendC::MulAddDst(sums[at * kLanePlanes], planes[at * kLanePlanes], tap, mask,
-                                   many, {1, 1, 0, kAtOnce, kAtOnce, 0});
-            });
-            return;
-        }
-        const uint32_t next = tiles.stride[1] * tiles.spans[2];  // row that is read
+        const uint32_t to = depth * tiles.outputs.depth + rows.first * pitch + columns.first;
+        const uint32_t first =
+            from * tiles.inputs.depth + rows.element * tiles.inputs.row + columns.element;
+        const LocalTensor<float> sums = sumsBuf_.template Get<float>()[to * kLanePlanes];
+        const LocalTensor<float> planes = planesBuf_.template Get<float>()[first * kLanePlanes];
         // Positions of a repeat: those that are too far apart are taken one by one.
         const uint32_t group = step * kAtOnce <= kMaxRepeat ? kAtOnce : 1;
-        const uint32_t groups = (columns + group - 1) / group;
         const uint8_t blocks = static_cast<uint8_t>(group > 1 ? step : 1);
-        if (next <= kMaxRepeat && pitch <= kMaxRepeat && (rows > groups || group == 1)) {
-            for (uint32_t i = 0; i < groups; ++i) {
-                const uint32_t left = columns - i * group;
-                const uint64_t mask = (left < group ? left : group) * kLanePlanes;
-                for (uint32_t row = 0; row < rows; row += kMaxRepeat) {
-                    const uint32_t many = rows - row < kMaxRepeat ? rows - row : kMaxRepeat;
-                    AscendC::MulAddDst(sums[(row * pitch + i * group) * kLanePlanes],
-                                       planes[(row * next + i * group * step) * kLanePlanes], tap,
-                                       mask, static_cast<uint8_t>(many),
-                                       {1, blocks, 0, static_cast<uint8_t>(pitch),
-                                        static_cast<uint8_t>(next), 0});
-                }
+        const uint32_t groups = (columns.count + group - 1) / group;
+        const bool apart = next <= kMaxRepeat && pitch <= kMaxRepeat;
+        if (group > 1 && (!apart || groups > rows.count)) {
+            const uint8_t nextBlocks = static_cast<uint8_t>(kAtOnce * step);
+            for (uint32_t row = 0; row < rows.count; ++row) {
+                const LocalTensor<float> sum = sums[row * pitch * kLanePlanes];
+                const LocalTensor<float> line = planes[row * next * kLanePlanes];
+                ForRepeats(columns.count, [&](uint32_t at, uint64_t mask, uint8_t many) {
+                    AscendC::MulAddDst(sum[at * kLanePlanes], line[at * step * kLanePlanes], tap,
+                                       mask, many, {1, blocks, 0, kAtOnce, nextBlocks, 0});
+                });
             }
             return;
         }
-        for (uint32_t row = 0; row < rows; ++row) {
-            const LocalTensor<float> to = sums[row * pitch * kLanePlanes];
-            const LocalTensor<float> from = planes[row * next * kLanePlanes];
-            if (group == 1) {
-                for (uint32_t i = 0; i < columns; ++i) {
-                    AscendC::MulAddDst(to[i * kLanePlanes], from[i * step * kLanePlanes], tap,
-                                       static_cast<uint64_t>(kLanePlanes), 1,
-                                       {1, 1, 0, kAtOnce, kAtOnce, 0});
-                }
-                continue;
+        const uint32_t most = apart ? kMaxRepeat : 1;  // rows of an instruction
+        const uint8_t pitchBlocks = static_cast<uint8_t>(apart ? pitch : 0);
+        const uint8_t nextBlocks = static_cast<uint8_t>(apart ? next : 0);
+        for (uint32_t column = 0; column < columns.count; column += group) {
+            const uint32_t left = columns.count - column;
+            const uint64_t mask = (left < group ? left : group) * kLanePlanes;
+            for (uint32_t row = 0; row < rows.count; row += most) {
+                const uint32_t many = rows.count - row < most ? rows.count - row : most;
+                AscendC::MulAddDst(sums[(row * pitch + column) * kLanePlanes],
+                                   planes[(row * next + column * step) * kLanePlanes], tap, mask,
+                                   static_cast<uint8_t>(many),
+                                   {1, blocks, 0, pitchBlocks, nextBlocks, 0});
             }
-            ForRepeats(columns, [&](uint32_t at, uint64_t mask, uint8_t many) {
-                AscendC::MulAddDst(to[at * kLanePlanes], from[at * step * kLanePlanes], tap, mask,
-                                   many,
-                                   {1, blocks, 0, kAtOnce, static_cast<uint8_t>(kAtOnce * step), 0});
-            });
         }
     }
 
+    // Add the products of an element of the filters and zeros to the sums whose element of the
+    // planes lies outside.
+    __aicore__ inline void AddOutside(const DepthwiseTiles& tiles, const AxisPart& depths,
+                                      const AxisPart& rows, const AxisPart& columns,
+                                      const LocalTensor<float>& tap) {
+        const PlaneBox& box = tiles.outputs;
+        const LocalTensor<float> zero = biasBuf_.template Get<float>()[kBiasLength - kLanePlanes];
+        AscendC::Muls(zero, tap, 0.0f, kLanePlanes);
+        VectorBarrier();
+        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
+            for (uint32_t row = 0; row < box.size[1]; ++row) {
+                const LocalTensor<float> sums = sumsBuf_.template Get<float>();
+                const LocalTensor<float> line =
+                    sums[(depth * box.depth + row * box.row) * kLanePlanes];
+                const bool inside = depths.Has(depth) && rows.Has(row) && columns.count > 0;
+                const uint32_t before = inside ? columns.first : box.size[2];
+                const uint32_t behind = inside ? columns.first + columns.count : box.size[2];
+                AddBlock(line, zero, before);
+                AddBlock(line[behind * kLanePlanes], zero, box.size[2] - behind);
+            }
+        }
+        VectorBarrier();
+    }
+    // Add a block to `count` positions that lie together.
+    __aicore__ inline static void AddBlock(const LocalTensor<float>& sums,
+                                           const LocalTensor<float>& block, uint32_t count) {
+        ForRepeats(count, [&](uint32_t at, uint64_t mask, uint8_t many) {
+            const LocalTensor<float> part = sums[at * kLanePlanes];
+            AscendC::Add(part, part, block, mask, many, {1, 1, 0, kAtOnce, kAtOnce, 0});
+        });
+    }
+
     AscendC::TBuf<AscendC::TPosition::VECCALC> rowsBuf_;    // planes one after another, widened
-    AscendC::TBuf<AscendC::TPosition::VECCALC> planesBuf_;  // side by side, as loaded or for storing
-    AscendC::TBuf<AscendC::TPosition::VECCALC> paddedBuf_;  // with zeros around
+    AscendC::TBuf<AscendC::TPosition::VECCALC> planesBuf_;  // side by side
     AscendC::TBuf<AscendC::TPosition::VECCALC> sumsBuf_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> tapsBuf_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> biasBuf_;
+    bool finite_ = true;  // the elements of the filters
 };
 
 }  // namespace opgen

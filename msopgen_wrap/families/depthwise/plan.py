@@ -25,7 +25,7 @@ from msopgen_wrap.spec.model import OpSpec
 MODES = {"depthwise": 0}
 FLOATS = ("float16", "bfloat16", "float32")
 # Bytes of the numbers that sums start with, as opgen/depthwise.h has it.
-_BIAS_BYTES = 512
+_BIAS_BYTES = 544
 # Elements of the largest type that the bias of eight planes takes, a block each.
 _LOADED_BIAS_BYTES = 256
 
@@ -130,10 +130,9 @@ def budget(spec: OpSpec, call: DepthwiseCall, combo: int) -> Budget:
     }
     buffers = [
         Buffer(f"{call.image}Queue", size[call.image], 2),
+        Buffer("planes", 4),
         Buffer("rows", 0, per_number=4),
-        Buffer("planes", 0, per_number=4),
-        Buffer("padded planes", 0, per_number=4),
-        Buffer("sums", 0, per_number=4),
+        Buffer("sums", 0, per_row=4),
         Buffer(f"{call.result}Queue", 0, per_row=2 * size[call.result]),
         Buffer("bias", 0, fixed=_BIAS_BYTES),
     ]

@@ -36,9 +36,6 @@ _FIELDS = [
     field_row("uint32_t", "filters", 0, "of a channel"),
     field_row("uint32_t", "loadLength", 0, "elements of the planes of a tile"),
     field_row("uint32_t", "rowsLength", 0, "the same, results or filters, in float"),
-    field_row("uint32_t", "planesLength", 0, "planes of a tile side by side"),
-    field_row("uint32_t", "paddedLength", 0, "the same with zeros around"),
-    field_row("uint32_t", "sumsLength", 0, "sums of a tile"),
     field_row("uint32_t", "tapsLength", 0, "elements of the filters of a tile"),
     field_row("uint32_t", "storeLength", 0, "results of a tile"),
 ]

@@ -212,6 +212,23 @@ KERNEL(own_cache_line_per_core) {
     g.z.SetValue(GetBlockIdx() * 16, 1.0f);
 }
 
+// case masked_rows_before_destination: ErrorOverlap silent
+KERNEL(masked_rows_before_destination) {
+    BUFFERS;
+    Load(b.a, g.x);
+    // The lanes that the mask leaves of the last repeat end where the destination begins.
+    Adds(b.a[112], b.a[16], 1.0f, static_cast<uint64_t>(32), 2, {1, 1, 8, 8});
+    StoreResult(g.z, b.a);
+}
+
+// case masked_rows_reach_destination: ErrorOverlap found
+KERNEL(masked_rows_reach_destination) {
+    BUFFERS;
+    Load(b.a, g.x);
+    Adds(b.a[104], b.a[16], 1.0f, static_cast<uint64_t>(32), 2, {1, 1, 8, 8});  // <- ErrorOverlap
+    StoreResult(g.z, b.a);
+}
+
 // case shifted_in_place: ErrorOverlap found
 KERNEL(shifted_in_place) {
     BUFFERS;

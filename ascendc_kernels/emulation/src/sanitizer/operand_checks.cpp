@@ -236,6 +236,13 @@ void Checker::CheckGmTail(Step& step, const Operand& o, const Region& region, ui
     TrapCheck(*step.state.core, r.loc, f.check.c_str(), r.op, f.fix.c_str(), "%s", f.what.c_str());
 }
 
+// The end of the lanes that an operand's mask leaves.
+static uint64_t EndOf(const Record& r, const Operand& o) {
+    uint64_t last = o.addr;
+    ForEachSpan(r, o, [&](uint64_t begin, uint64_t bytes) { last = std::max(last, begin + bytes); });
+    return last;
+}
+
 void Checker::CheckOverlap(Step& step) {
     const Record& r = step.record;
     if (!r.perLane) return;
@@ -250,6 +257,7 @@ void Checker::CheckOverlap(Step& step) {
             if (dst.addr <= src.addr || dst.addr >= src.addr + bytes) continue;
             if (uint64_t{src.blockBytes} * src.blocks * src.repeats != bytes) continue;
             if (bytes <= 256 && !r.countForm) continue;
+            if (dst.addr >= EndOf(r, src)) continue;
             Finding f = Start(step.state, "ErrorOverlap", r.op, r.loc);
             f.pipe = PipeName(step.pipe);
             Describe(step.state, dst, dst.addr, dst.addr + bytes, &f);

@@ -20,7 +20,7 @@ constexpr int64_t kDepthwiseAxes = 3;              // depth, height, width
 constexpr int64_t kLanePlanes = 8;                 // planes of a tile
 constexpr int64_t kDepthwiseBytesPerCore = 16384;  // read, below which a core more gains nothing
 
-// UB bytes per element of the planes that a tile loads, per number of padded planes and sums, per
+// UB bytes per element of the planes that a tile loads, per number of the longest rows in float, per
 // result, and per element of the filters.
 struct DepthwiseBudget {
     double element;
@@ -37,8 +37,8 @@ struct DepthwiseSpace {
     int64_t inputSteps[5] = {};
     int64_t tileOutputs[kDepthwiseAxes] = {1, 1, 1};
     int64_t tileTaps[kDepthwiseAxes] = {1, 1, 1};
-    int64_t loadLength = 0, rowsLength = 0, planesLength = 0, paddedLength = 0;
-    int64_t sumsLength = 0, tapsLength = 0, storeLength = 0;
+    int64_t loadLength = 0, rowsLength = 0;
+    int64_t tapsLength = 0, storeLength = 0;
     int64_t cores = 1;
 
     // Read the sizes of a call; returns why it is no convolution, "" when it is one. The lists have
@@ -194,21 +194,12 @@ struct DepthwiseSpace {
         const int64_t row = joined ? output[2] : AlignUp(tileOutputs[2], kTurned);
         const int64_t depth = AlignUp(Times(tileOutputs[1], row), kTurned);
         const int64_t stored = Times(tileOutputs[0], depth);
-        const int64_t padded = Times(Times(Span(0), Span(1)), Span(2));
-        // Sums whose rows lie as far apart as those of the padded planes.
-        const bool together = strides[1] == 1 && strides[2] == 1;
-        const int64_t sums =
-            Times(Times(tileOutputs[0], tileOutputs[1]), together ? Span(2) : tileOutputs[2]);
         loadLength = Times(kLanePlanes, loaded);
         storeLength = Times(kLanePlanes, stored);
-        planesLength = std::max(loadLength, storeLength);
         tapsLength = Times(kLanePlanes, taps);
-        rowsLength = std::max({loadLength, storeLength, tapsLength});
-        paddedLength = Times(kLanePlanes, padded);
-        sumsLength = Times(kLanePlanes, sums);
+        rowsLength = std::max({loadLength, storeLength, Times(2, tapsLength)});
         return budget_.element * static_cast<double>(loadLength) +
-                   budget_.number * static_cast<double>(rowsLength + planesLength + paddedLength +
-                                                        sumsLength) +
+                   budget_.number * static_cast<double>(rowsLength) +
                    budget_.result * static_cast<double>(storeLength) +
                    budget_.tap * static_cast<double>(tapsLength) <=
                static_cast<double>(room_);
