@@ -39,6 +39,10 @@ _LIBRARY.define(
     "SymInt[] dilation) -> Tensor"
 )
 _LIBRARY.define(
+    "depthwise_gradient(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, SymInt[] sizes, SymInt channels) -> Tensor"
+)
+_LIBRARY.define(
     "cut_convolution(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
     "SymInt[] dilation, SymInt[] sizes, SymInt groups) -> Tensor"
 )
@@ -150,6 +154,10 @@ def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -
     if asked[0] and transposed:
         by_input = torch.ops.opgen.cut_convolution(
             gradient, weight, stride, padding, dilation, list(x.shape[2:]), groups
+        )
+    elif asked[0] and is_depthwise(x, weight, groups):
+        by_input = torch.ops.opgen.depthwise_gradient(
+            gradient, weight, stride, padding, dilation, list(x.shape[2:]), x.shape[1]
         )
     elif asked[0]:
         extra = []
@@ -360,6 +368,33 @@ def _depthwise_on_cpu(
     return _plain_on_cpu(x, filters, bias, stride, padding, dilation, False, zeros, x.shape[1])
 
 
+def _depthwise_gradient_meta(
+    x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, channels: Any
+) -> Any:
+    return empty_of(x, [x.shape[0], channels, *sizes])
+
+
+def _depthwise_gradient_on_cpu(
+    x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, channels: int
+) -> Any:
+    shape = [x.shape[0], channels, *sizes]
+    nothing = [0] * len(stride)
+    asked = [True, False, False]
+    return _aten.convolution_backward.default(
+        x,
+        x.new_empty(shape),
+        filters,
+        None,
+        stride,
+        padding,
+        dilation,
+        False,
+        nothing,
+        channels,
+        asked,
+    )[0]
+
+
 def _each(value: Any, axes: int) -> list[Any]:
     """Return a number per spatial axis, as PyTorch takes one for all."""
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -419,6 +454,8 @@ _LIBRARY.impl("convolution", _plain_on_cpu, "CPU")
 differentiate(_LIBRARY, torch.ops.opgen.convolution.default, _gradients)
 _LIBRARY.impl("depthwise", _depthwise_meta, "Meta")
 _LIBRARY.impl("depthwise", _depthwise_on_cpu, "CPU")
+_LIBRARY.impl("depthwise_gradient", _depthwise_gradient_meta, "Meta")
+_LIBRARY.impl("depthwise_gradient", _depthwise_gradient_on_cpu, "CPU")
 _LIBRARY.impl("cut_convolution", _cut_meta, "Meta")
 _LIBRARY.impl("cut_convolution", _cut_on_cpu, "CPU")
 _LIBRARY.impl("filter_gradient", _filter_meta, "Meta")

@@ -265,7 +265,10 @@ class KernelSteps(TorchDispatchMode):
 
 
 _JOINED = ("sum", "prod", "cumsum", "cumprod")
-_PRODUCTS = ("mm", "bmm", "matmul", "addmm", "baddbmm", "convolution", "depthwise", "transposed_convolution")
+_PRODUCTS = (
+    *("mm", "bmm", "matmul", "addmm", "baddbmm"),
+    *("convolution", "depthwise", "depthwise_gradient", "transposed_convolution"),
+)
 
 
 def _averages(name: str) -> bool:

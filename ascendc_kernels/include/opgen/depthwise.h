@@ -6,6 +6,9 @@
 // reads any number of blocks apart, and an element of the filters is one block that is the same for
 // all positions. Positions whose element lies outside a plane are left out, but where a zero times
 // that element of the filters would be NaN.
+//
+// The gradient by the input goes the other way: its planes are those of the gradient that arrives,
+// and sums are as far apart as the steps of the convolution. All filters of a channel are summed up.
 #ifndef OPGEN_DEPTHWISE_H
 #define OPGEN_DEPTHWISE_H
 
@@ -56,6 +59,7 @@ struct AxisPart {
 };
 
 // The planes of a call, its tiles, and the elements of the filters that a tile goes through at once.
+template <bool kGradient>
 class DepthwiseTiles {
  public:
     template <typename Tiling>
@@ -113,14 +117,7 @@ class DepthwiseTiles {
             const uint32_t left = window[a] - first;
             firstTap[a] = first;
             taps[a] = left < tileTaps_[a] ? left : tileTaps_[a];
-            const int64_t begin = outputs.first[a] * stride[a] +
-                                  static_cast<int64_t>(first) * dilation[a] - padding_[a];
-            const int64_t end =
-                begin + (outputs.size[a] - 1) * stride[a] + (taps[a] - 1) * dilation[a] + 1;
-            const int64_t from = begin > 0 ? begin : 0;
-            const int64_t to = end < inputSizes[a] ? end : inputSizes[a];
-            inputs.first[a] = from;
-            inputs.size[a] = to > from ? static_cast<uint32_t>(to - from) : 0;
+            SeekInputs(a);
         }
         inputs.Place(inputs.size[2] == inputSizes[2] && steps[kLineStep] == inputSizes[2],
                      inputUnit_);
@@ -154,30 +151,41 @@ class DepthwiseTiles {
     // The positions of the tile along an axis whose element number `tap` of the filters lies in the
     // planes in UB, counted from the tile's first; and the element of the first one, from theirs.
     __aicore__ inline AxisPart PartOf(uint32_t axis, uint32_t tap) const {
-        const int64_t shift = static_cast<int64_t>(firstTap[axis] + tap) * dilation[axis] -
-                              padding_[axis] + outputs.first[axis] * stride[axis] -
-                              inputs.first[axis];
+        const int64_t shift =
+            static_cast<int64_t>(firstTap[axis] + tap) * dilation[axis] - padding_[axis];
+        const PlaneBox& stepped = kGradient ? inputs : outputs;
+        const PlaneBox& dense = kGradient ? outputs : inputs;
+        // Position p of the one meets p * step + shift of the other.
         const int64_t step = stride[axis];
-        const int64_t first = shift < 0 ? (step - 1 - shift) / step : 0;
-        const int64_t room = static_cast<int64_t>(inputs.size[axis]) - shift;
-        const int64_t most = room > 0 ? (room + step - 1) / step : 0;
-        const int64_t last = most < outputs.size[axis] ? most : outputs.size[axis];
+        const int64_t begin = stepped.first[axis];
+        const int64_t low = RoundUp(dense.first[axis] - shift, step);
+        const int64_t high = RoundUp(dense.first[axis] + dense.size[axis] - shift, step);
+        const int64_t first = low > begin ? low : begin;
+        const int64_t last = high < begin + stepped.size[axis] ? high : begin + stepped.size[axis];
+        const uint32_t position = static_cast<uint32_t>(first - begin);
+        const uint32_t met = static_cast<uint32_t>(first * step + shift - dense.first[axis]);
         AxisPart part;
-        part.first = static_cast<uint32_t>(first);
+        part.first = kGradient ? met : position;
         part.count = last > first ? static_cast<uint32_t>(last - first) : 0;
-        part.element = static_cast<uint32_t>(first * step + shift);
+        part.element = kGradient ? position : met;
         return part;
+    }
+    // Positions from a sum of such a part to the next, and elements from what one reads to what the
+    // next does.
+    __aicore__ inline uint32_t SumStep(uint32_t axis) const { return kGradient ? stride[axis] : 1; }
+    __aicore__ inline uint32_t ElementStep(uint32_t axis) const {
+        return kGradient ? 1 : stride[axis];
     }
 
     static constexpr uint32_t kImageStep = 0, kChannelStep = 1, kDepthStep = 2, kLineStep = 3;
-    static constexpr uint32_t kOffset = 4;
+    static constexpr uint32_t kOffset = 4, kFilterStep = 5;
 
     uint32_t inputSizes[kDepthwiseAxes] = {};
     uint32_t outputSizes[kDepthwiseAxes] = {};
     uint32_t window[kDepthwiseAxes] = {};
     uint32_t stride[kDepthwiseAxes] = {};
     uint32_t dilation[kDepthwiseAxes] = {};
-    int64_t steps[5] = {};  // of the input
+    int64_t steps[6] = {};  // of the input
     uint32_t channels = 1;
     uint32_t filters = 1;  // of a channel
     uint64_t plane = 0;    // the first one of the tile
@@ -188,9 +196,30 @@ class DepthwiseTiles {
     uint32_t taps[kDepthwiseAxes] = {};
 
  private:
-    static constexpr uint32_t kSteps = 5;
+    static constexpr uint32_t kSteps = 6;
     // Rows of a transposition.
     static constexpr uint32_t kResultUnit = 16;
+
+    // A quotient that is rounded up; below 0 it counts as 0.
+    __aicore__ inline static int64_t RoundUp(int64_t count, int64_t step) {
+        return count > 0 ? (count + step - 1) / step : 0;
+    }
+    // The elements along an axis that the positions of the tile meet by this part of the filters.
+    __aicore__ inline void SeekInputs(uint32_t axis) {
+        const int64_t first = outputs.first[axis];
+        const int64_t last = first + outputs.size[axis] - 1;
+        const int64_t low =
+            static_cast<int64_t>(firstTap[axis]) * dilation[axis] - padding_[axis];
+        const int64_t high = low + static_cast<int64_t>(taps[axis] - 1) * dilation[axis];
+        const int64_t step = stride[axis];
+        const int64_t begin = kGradient ? RoundUp(first - high, step) : first * step + low;
+        const int64_t end =
+            kGradient ? RoundUp(last - low + 1, step) : last * step + high + 1;
+        const int64_t from = begin > 0 ? begin : 0;
+        const int64_t to = end < inputSizes[axis] ? end : inputSizes[axis];
+        inputs.first[axis] = from;
+        inputs.size[axis] = to > from ? static_cast<uint32_t>(to - from) : 0;
+    }
 
     int64_t padding_[kDepthwiseAxes] = {};
     uint32_t tileOutputs_[kDepthwiseAxes] = {};
@@ -224,29 +253,30 @@ __aicore__ inline void LoadRuns(const LocalTensor<T>& tile, const GlobalTensor<T
     AscendC::DataCopyPad(tile, gm, runs, pad);
 }
 
-// Copy what there is of the planes to UB.
-template <typename T>
+// Copy what there is of the planes to UB; filter: number of the filter of a channel, of which a
+// gradient has a plane each.
+template <typename T, typename Tiles>
 __aicore__ inline void LoadPlanes(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                                  const DepthwiseTiles& tiles) {
+                                  const Tiles& tiles, uint32_t filter) {
     const PlaneBox& box = tiles.inputs;
     const int64_t* steps = tiles.steps;
     tiles.ForImages([&](uint32_t lane, uint32_t lanes, uint64_t image, uint32_t channel) {
-        const int64_t first = steps[DepthwiseTiles::kOffset] +
-                              static_cast<int64_t>(image) * steps[DepthwiseTiles::kImageStep] +
-                              channel * steps[DepthwiseTiles::kChannelStep] +
-                              box.first[1] * steps[DepthwiseTiles::kLineStep] + box.first[2];
+        const int64_t first = steps[Tiles::kOffset] + filter * steps[Tiles::kFilterStep] +
+                              static_cast<int64_t>(image) * steps[Tiles::kImageStep] +
+                              channel * steps[Tiles::kChannelStep] +
+                              box.first[1] * steps[Tiles::kLineStep] + box.first[2];
         for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
-            const int64_t from = first + (box.first[0] + depth) * steps[DepthwiseTiles::kDepthStep];
+            const int64_t from = first + (box.first[0] + depth) * steps[Tiles::kDepthStep];
             const LocalTensor<T> to = tile[lane * box.pitch + depth * box.depth];
             if (box.joined) {
                 LoadRuns(to, gm[static_cast<uint64_t>(from)], lanes, box.size[1] * box.size[2],
-                         steps[DepthwiseTiles::kChannelStep], box.pitch);
+                         steps[Tiles::kChannelStep], box.pitch);
                 continue;
             }
             for (uint32_t i = 0; i < lanes; ++i) {
-                const int64_t line = from + i * steps[DepthwiseTiles::kChannelStep];
+                const int64_t line = from + i * steps[Tiles::kChannelStep];
                 LoadRuns(to[i * box.pitch], gm[static_cast<uint64_t>(line)], box.size[1],
-                         box.size[2], steps[DepthwiseTiles::kLineStep], box.row);
+                         box.size[2], steps[Tiles::kLineStep], box.row);
             }
         }
     });
@@ -254,9 +284,9 @@ __aicore__ inline void LoadPlanes(const LocalTensor<T>& tile, const GlobalTensor
 
 // Copy `count` numbers per filter to UB, `all` of which lie together, from the number `first` on:
 // of the filters number `filter` of the channels of a tile.
-template <typename T>
+template <typename T, typename Tiles>
 __aicore__ inline void LoadFilters(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                                   const DepthwiseTiles& tiles, uint32_t filter, uint32_t first,
+                                   const Tiles& tiles, uint32_t filter, uint32_t first,
                                    uint32_t count, uint32_t all) {
     const uint32_t pitch = AlignElements<T>(count);
     const int64_t step = static_cast<int64_t>(tiles.filters) * all;
@@ -266,15 +296,15 @@ __aicore__ inline void LoadFilters(const LocalTensor<T>& tile, const GlobalTenso
     });
 }
 
-// Copy the results of the filters number `filter` of the channels of a tile to GM.
-template <typename T>
+// Copy the results number `number` of the channels of a tile, each of which has `results`, to GM.
+template <typename T, typename Tiles>
 __aicore__ inline void StorePlanes(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
-                                   const DepthwiseTiles& tiles, uint32_t filter) {
+                                   const Tiles& tiles, uint32_t number, uint32_t results) {
     const PlaneBox& box = tiles.outputs;
     const uint32_t* sizes = tiles.outputSizes;
     const int64_t planeSize = static_cast<int64_t>(sizes[0]) * sizes[1] * sizes[2];
     for (uint32_t lane = 0; lane < tiles.planes; ++lane) {
-        const int64_t plane = static_cast<int64_t>(tiles.plane + lane) * tiles.filters + filter;
+        const int64_t plane = static_cast<int64_t>(tiles.plane + lane) * results + number;
         for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
             const int64_t line = (box.first[0] + depth) * sizes[1] + box.first[1];
             const int64_t to = plane * planeSize + line * sizes[2] + box.first[2];
@@ -323,8 +353,11 @@ __aicore__ inline void SideBySide(const LocalTensor<float>& dst, const LocalTens
 }
 
 // The sums of a tile in UB, and what they are made of, positions of all planes side by side.
+template <bool kGradient>
 class DepthwiseSums {
  public:
+    using Tiles = DepthwiseTiles<kGradient>;
+
     template <typename Tiling>
     __aicore__ inline void Init(const Tiling& tiling, AscendC::TPipe* pipe) {
         pipe->InitBuffer(rowsBuf_, Bytes<float>(tiling.rowsLength));
@@ -356,7 +389,7 @@ class DepthwiseSums {
         Turn(biasBuf_.template Get<float>(), numbers, planes, AlignElements<T>(1));
     }
     // Begin the sums of a tile: with the bias, or with 0.
-    __aicore__ inline void Start(const DepthwiseTiles& tiles, bool biased) {
+    __aicore__ inline void Start(const Tiles& tiles, bool biased) {
         const uint32_t count = tiles.outputs.pitch;
         const LocalTensor<float> sums = sumsBuf_.template Get<float>();
         if (!biased) {
@@ -372,12 +405,12 @@ class DepthwiseSums {
     }
     // Take what there is of the planes.
     template <typename T>
-    __aicore__ inline void TakePlanes(const LocalTensor<T>& planes, const DepthwiseTiles& tiles) {
+    __aicore__ inline void TakePlanes(const LocalTensor<T>& planes, const Tiles& tiles) {
         Turn(planesBuf_.template Get<float>(), planes, tiles.planes, tiles.inputs.pitch);
     }
     // Add the products of the planes and these elements of the filters to the sums, in the order
     // of the elements.
-    __aicore__ inline void Multiply(const DepthwiseTiles& tiles) {
+    __aicore__ inline void Multiply(const Tiles& tiles) {
         const LocalTensor<float> taps = tapsBuf_.template Get<float>();
         uint32_t tap = 0;
         for (uint32_t d = 0; d < tiles.taps[0]; ++d) {
@@ -387,15 +420,16 @@ class DepthwiseSums {
                 for (uint32_t w = 0; w < tiles.taps[2]; ++w, ++tap) {
                     const AxisPart columns = tiles.PartOf(2, w);
                     const LocalTensor<float> block = taps[tap * kLanePlanes];
-                    if (!finite_) {
+                    if (!kGradient && !finite_) {
                         AddOutside(tiles, depths, rows, columns, block);
                     }
                     if (rows.count == 0 || columns.count == 0) {
                         continue;
                     }
                     for (uint32_t i = 0; i < depths.count; ++i) {
-                        AddProducts(tiles, depths.first + i, depths.element + i * tiles.stride[0],
-                                    rows, columns, block);
+                        AddProducts(tiles, depths.first + i * tiles.SumStep(0),
+                                    depths.element + i * tiles.ElementStep(0), rows, columns,
+                                    block);
                     }
                     VectorBarrier();
                 }
@@ -404,7 +438,7 @@ class DepthwiseSums {
     }
     // Write the sums of a tile as planes.
     template <typename T>
-    __aicore__ inline void Finish(const LocalTensor<T>& results, const DepthwiseTiles& tiles) {
+    __aicore__ inline void Finish(const LocalTensor<T>& results, const Tiles& tiles) {
         const uint32_t pitch = tiles.outputs.pitch;
         const LocalTensor<float> sums = sumsBuf_.template Get<float>();
         if constexpr (Same<T, float>::value) {
@@ -452,53 +486,59 @@ class DepthwiseSums {
     }
     // Add the products of an element of the filters and some positions of one depth. An instruction
     // goes along a row, or along the same positions of all rows, whichever there are more of.
-    __aicore__ inline void AddProducts(const DepthwiseTiles& tiles, uint32_t depth, uint32_t from,
+    __aicore__ inline void AddProducts(const Tiles& tiles, uint32_t depth, uint32_t from,
                                        const AxisPart& rows, const AxisPart& columns,
                                        const LocalTensor<float>& tap) {
-        const uint32_t pitch = tiles.outputs.row;
-        const uint32_t next = tiles.stride[1] * tiles.inputs.row;  // row that is read
-        const uint32_t step = tiles.stride[2];
-        const uint32_t to = depth * tiles.outputs.depth + rows.first * pitch + columns.first;
+        const uint32_t pitch = tiles.SumStep(1) * tiles.outputs.row;       // to the next sum's row
+        const uint32_t next = tiles.ElementStep(1) * tiles.inputs.row;     // to the next one read
+        const uint32_t sumStep = tiles.SumStep(2);
+        const uint32_t step = tiles.ElementStep(2);
+        const uint32_t to =
+            depth * tiles.outputs.depth + rows.first * tiles.outputs.row + columns.first;
         const uint32_t first =
             from * tiles.inputs.depth + rows.element * tiles.inputs.row + columns.element;
         const LocalTensor<float> sums = sumsBuf_.template Get<float>()[to * kLanePlanes];
         const LocalTensor<float> planes = planesBuf_.template Get<float>()[first * kLanePlanes];
         // Positions of a repeat: those that are too far apart are taken one by one.
-        const uint32_t group = step * kAtOnce <= kMaxRepeat ? kAtOnce : 1;
+        const uint32_t longest = sumStep > step ? sumStep : step;
+        const uint32_t group = longest * kAtOnce <= kMaxRepeat ? kAtOnce : 1;
+        const uint8_t sumBlocks = static_cast<uint8_t>(group > 1 ? sumStep : 1);
         const uint8_t blocks = static_cast<uint8_t>(group > 1 ? step : 1);
         const uint32_t groups = (columns.count + group - 1) / group;
         const bool apart = next <= kMaxRepeat && pitch <= kMaxRepeat;
         if (group > 1 && (!apart || groups > rows.count)) {
-            const uint8_t nextBlocks = static_cast<uint8_t>(kAtOnce * step);
+            const uint8_t nextSum = static_cast<uint8_t>(kAtOnce * sumStep);
+            const uint8_t nextElement = static_cast<uint8_t>(kAtOnce * step);
             for (uint32_t row = 0; row < rows.count; ++row) {
                 const LocalTensor<float> sum = sums[row * pitch * kLanePlanes];
                 const LocalTensor<float> line = planes[row * next * kLanePlanes];
                 ForRepeats(columns.count, [&](uint32_t at, uint64_t mask, uint8_t many) {
-                    AscendC::MulAddDst(sum[at * kLanePlanes], line[at * step * kLanePlanes], tap,
-                                       mask, many, {1, blocks, 0, kAtOnce, nextBlocks, 0});
+                    AscendC::MulAddDst(sum[at * sumStep * kLanePlanes],
+                                       line[at * step * kLanePlanes], tap, mask, many,
+                                       {sumBlocks, blocks, 0, nextSum, nextElement, 0});
                 });
             }
             return;
         }
         const uint32_t most = apart ? kMaxRepeat : 1;  // rows of an instruction
-        const uint8_t pitchBlocks = static_cast<uint8_t>(apart ? pitch : 0);
-        const uint8_t nextBlocks = static_cast<uint8_t>(apart ? next : 0);
+        const uint8_t nextSum = static_cast<uint8_t>(apart ? pitch : 0);
+        const uint8_t nextElement = static_cast<uint8_t>(apart ? next : 0);
         for (uint32_t column = 0; column < columns.count; column += group) {
             const uint32_t left = columns.count - column;
             const uint64_t mask = (left < group ? left : group) * kLanePlanes;
             for (uint32_t row = 0; row < rows.count; row += most) {
                 const uint32_t many = rows.count - row < most ? rows.count - row : most;
-                AscendC::MulAddDst(sums[(row * pitch + column) * kLanePlanes],
+                AscendC::MulAddDst(sums[(row * pitch + column * sumStep) * kLanePlanes],
                                    planes[(row * next + column * step) * kLanePlanes], tap, mask,
                                    static_cast<uint8_t>(many),
-                                   {1, blocks, 0, pitchBlocks, nextBlocks, 0});
+                                   {sumBlocks, blocks, 0, nextSum, nextElement, 0});
             }
         }
     }
 
     // Add the products of an element of the filters and zeros to the sums whose element of the
     // planes lies outside.
-    __aicore__ inline void AddOutside(const DepthwiseTiles& tiles, const AxisPart& depths,
+    __aicore__ inline void AddOutside(const Tiles& tiles, const AxisPart& depths,
                                       const AxisPart& rows, const AxisPart& columns,
                                       const LocalTensor<float>& tap) {
         const PlaneBox& box = tiles.outputs;

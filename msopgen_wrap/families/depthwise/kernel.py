@@ -39,6 +39,7 @@ def _values(plan: DepthwisePlan, style: str) -> dict[str, Any]:
         branch["note"] = plan.variants[branch["variant"]].label()
     return {
         **entry_values(plan.spec, style, branches),
+        "gradient": bool(plan.call.sizes),
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
     }
 

@@ -66,8 +66,7 @@ def plan_depthwise(
         cure = "make the numbers attrs without `allowed:`"
         raise OpgenError(different_variants(spec, "are different convolutions", cure))
     plan.call = calls[0][0]
-    every = [n for numbers in plan.call.numbers().values() for n in numbers]
-    plan.narrow = [n for n in dict.fromkeys(every) if not isinstance(n, Const)]
+    plan.narrow = [n for n in dict.fromkeys(plan.call.every()) if not isinstance(n, Const)]
     share_classes(spec, variants, plan.bodies)
     return plan
 

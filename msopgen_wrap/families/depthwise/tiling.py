@@ -21,7 +21,10 @@ from msopgen_wrap.templating import environment
 _AXES = 3
 _FIELDS = [
     field_row(
-        "int64_t", "inputSteps", 5, "elements between images, channels, depths, lines; the first"
+        "int64_t",
+        "inputSteps",
+        6,
+        "elements between images, channels, depths, lines; the first one; between filters",
     ),
     field_row("uint64_t", "planes", 0, "channels of all images"),
     field_row("uint32_t", "inputSizes", _AXES, "depth, height and width of the input"),
@@ -61,6 +64,8 @@ def render_tiling(plan: DepthwisePlan, style: str) -> TilingText:
             bias=call.bias,
             result=member_name(spec.outputs[0], True, spec),
             numbers={k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
+            sizes=", ".join(map(to_cpp, call.sizes)),
+            channels="".join(map(to_cpp, call.channels)),
             budgets=_budgets(plan),
             lists=_LISTS,
             lengths=[f["name"] for f in _FIELDS if f["name"].endswith("Length")],

@@ -219,6 +219,8 @@ class Phases:
         for values in ([], reshaped(found.result), [found.result]):
             if self._plan_attention(part, values, operands) is None:
                 continue
+            # the passes that write one of them may write temporaries, too
+            self.taken |= {p.name for p in operands}
             if not all(map(self.write, written, operands)):
                 return False
             plan = self._plan_attention(part, values) if values else None

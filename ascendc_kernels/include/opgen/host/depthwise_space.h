@@ -31,10 +31,12 @@ struct DepthwiseBudget {
 
 struct DepthwiseSpace {
     int64_t images = 0, channels = 0;
-    int64_t filters = 1;  // of a channel
+    int64_t filters = 1;    // of a channel
+    bool gradient = false;  // by the input, of the gradient that arrives
     std::vector<int64_t> input, output, window, strides, paddings, dilations;
-    // Elements between images, channels, depths and lines of the input, and its first element.
-    int64_t inputSteps[5] = {};
+    // Elements between images, channels, depths and lines of the input, its first element, and
+    // elements between the planes of one channel's filters.
+    int64_t inputSteps[6] = {};
     int64_t tileOutputs[kDepthwiseAxes] = {1, 1, 1};
     int64_t tileTaps[kDepthwiseAxes] = {1, 1, 1};
     int64_t loadLength = 0, rowsLength = 0;
@@ -46,49 +48,46 @@ struct DepthwiseSpace {
     std::string Read(const View& x, const View& weight, const std::vector<int64_t>& givenStrides,
                      const std::vector<int64_t>& givenPaddings,
                      const std::vector<int64_t>& givenDilations) {
-        const size_t rank = x.dim.size();
-        if (rank < 3 || rank > 5 || weight.dim.size() != rank) {
-            return "a convolution needs an input and filters of 3 to 5 axes, not " +
-                   ShapeText(x.dim) + " and " + ShapeText(weight.dim);
+        const std::string refusal =
+            ReadNumbers(x, weight, givenStrides, givenPaddings, givenDilations);
+        if (!refusal.empty()) {
+            return refusal;
         }
         images = x.dim[0];
         channels = x.dim[1];
-        if (weight.dim[1] != 1 || channels < 1 || weight.dim[0] % channels != 0) {
-            return std::to_string(channels) + " channels and filters of shape " +
-                   ShapeText(weight.dim) + " do not make a group of each channel";
-        }
-        filters = weight.dim[0] / channels;
         input = LastThree(std::vector<int64_t>(x.dim.begin() + 2, x.dim.end()), 1);
-        window = LastThree(std::vector<int64_t>(weight.dim.begin() + 2, weight.dim.end()), 1);
-        strides = LastThree(givenStrides, 1);
-        paddings = LastThree(givenPaddings, 0);
-        dilations = LastThree(givenDilations, 1);
-        output.assign(kDepthwiseAxes, 0);
-        for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {
-            if (strides[i] < 1 || dilations[i] < 1 || paddings[i] < 0) {
-                return "strides and dilations begin at 1, paddings at 0: " + ShapeText(strides) +
-                       ", " + ShapeText(dilations) + ", " + ShapeText(paddings);
-            }
-            if (window[i] < 1) {
-                return "a window of " + ShapeText(window) + " has no elements";
-            }
-            const int64_t reach = Times(dilations[i], window[i] - 1) + 1;
-            const int64_t padded = input[i] + Times(2, paddings[i]);
-            if (!FitsInt32(Times(padded, 2)) || !FitsInt32(Times(strides[i], 2))) {
-                return "a padded size is " + std::to_string(padded) + ", which is too large";
-            }
-            if (padded < reach) {
-                return "the window of " + std::to_string(reach) + " is larger than the padded " +
-                       "input of " + std::to_string(padded);
-            }
-            output[i] = (padded - reach) / strides[i] + 1;
+        return Place(x, weight, input, output);
+    }
+    // Read the sizes of a gradient by the input. x: the gradient that arrives; sizes: of the input,
+    // without its images and channels; givenChannels: of the input.
+    std::string ReadGradient(const View& x, const View& weight,
+                             const std::vector<int64_t>& givenStrides,
+                             const std::vector<int64_t>& givenPaddings,
+                             const std::vector<int64_t>& givenDilations,
+                             const std::vector<int64_t>& sizes, int64_t givenChannels) {
+        std::string refusal = ReadNumbers(x, weight, givenStrides, givenPaddings, givenDilations);
+        if (!refusal.empty()) {
+            return refusal;
         }
-        return Lie(x, weight);
+        gradient = true;
+        images = x.dim[0];
+        channels = givenChannels;
+        input = LastThree(std::vector<int64_t>(x.dim.begin() + 2, x.dim.end()), 1);
+        output = LastThree(sizes, 1);
+        std::vector<int64_t> positions;
+        refusal = Place(x, weight, output, positions);
+        if (refusal.empty() && (positions != input || x.dim[1] != weight.dim[0])) {
+            return "a gradient of shape " + ShapeText(x.dim) + " arrives, " +
+                   ShapeText({weight.dim[0]}) + " filters have " + ShapeText(positions);
+        }
+        inputSteps[5] = x.stride[1];
+        inputSteps[1] = Times(filters, x.stride[1]);
+        return refusal;
     }
     // Shape of the result, of as many axes as the input.
     std::vector<int64_t> Dims(size_t rank) const {
         std::vector<int64_t> dims(output.end() - static_cast<int64_t>(rank - 2), output.end());
-        dims.insert(dims.begin(), {images, Times(channels, filters)});
+        dims.insert(dims.begin(), {images, gradient ? channels : Times(channels, filters)});
         return dims;
     }
     int64_t Planes() const { return Times(images, channels); }
@@ -143,6 +142,52 @@ struct DepthwiseSpace {
         std::copy_backward(given.begin(), given.end(), numbers.end());
         return numbers;
     }
+    // Read the numbers of a call; returns why it is no convolution.
+    std::string ReadNumbers(const View& x, const View& weight,
+                            const std::vector<int64_t>& givenStrides,
+                            const std::vector<int64_t>& givenPaddings,
+                            const std::vector<int64_t>& givenDilations) {
+        const size_t rank = x.dim.size();
+        if (rank < 3 || rank > 5 || weight.dim.size() != rank) {
+            return "a convolution needs an input and filters of 3 to 5 axes, not " +
+                   ShapeText(x.dim) + " and " + ShapeText(weight.dim);
+        }
+        window = LastThree(std::vector<int64_t>(weight.dim.begin() + 2, weight.dim.end()), 1);
+        strides = LastThree(givenStrides, 1);
+        paddings = LastThree(givenPaddings, 0);
+        dilations = LastThree(givenDilations, 1);
+        return "";
+    }
+    // Count the positions of a convolution of planes of `sizes`; returns why it has none.
+    std::string Place(const View& x, const View& weight, const std::vector<int64_t>& sizes,
+                      std::vector<int64_t>& positions) {
+        if (weight.dim[1] != 1 || channels < 1 || weight.dim[0] % channels != 0) {
+            return std::to_string(channels) + " channels and filters of shape " +
+                   ShapeText(weight.dim) + " do not make a group of each channel";
+        }
+        filters = weight.dim[0] / channels;
+        positions.assign(kDepthwiseAxes, 0);
+        for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {
+            if (strides[i] < 1 || dilations[i] < 1 || paddings[i] < 0) {
+                return "strides and dilations begin at 1, paddings at 0: " + ShapeText(strides) +
+                       ", " + ShapeText(dilations) + ", " + ShapeText(paddings);
+            }
+            if (window[i] < 1) {
+                return "a window of " + ShapeText(window) + " has no elements";
+            }
+            const int64_t reach = Times(dilations[i], window[i] - 1) + 1;
+            const int64_t padded = sizes[i] + Times(2, paddings[i]);
+            if (!FitsInt32(Times(padded, 2)) || !FitsInt32(Times(strides[i], 2))) {
+                return "a padded size is " + std::to_string(padded) + ", which is too large";
+            }
+            if (padded < reach) {
+                return "the window of " + std::to_string(reach) + " is larger than the padded " +
+                       "input of " + std::to_string(padded);
+            }
+            positions[i] = (padded - reach) / strides[i] + 1;
+        }
+        return Lie(x, weight);
+    }
     // Note how the input lies; returns why it cannot be read.
     std::string Lie(const View& x, const View& weight) {
         const size_t last = x.dim.size() - 1;
@@ -176,7 +221,9 @@ struct DepthwiseSpace {
     }
     // Elements of an axis that a tile reads, zeros around the plane included.
     int64_t Span(size_t i) const {
-        return Times(tileOutputs[i] - 1, strides[i]) + Times(tileTaps[i] - 1, dilations[i]) + 1;
+        const int64_t reach = Times(tileTaps[i] - 1, dilations[i]);
+        return gradient ? (tileOutputs[i] - 1 + reach) / strides[i] + 1
+                        : Times(tileOutputs[i] - 1, strides[i]) + reach + 1;
     }
     // Whether UB holds the tile; sets the lengths of its buffers.
     bool Holds() {

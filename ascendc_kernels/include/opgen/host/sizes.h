@@ -90,6 +90,17 @@ inline bool BroadcastsTo(const std::vector<int64_t>& other, const std::vector<in
     return true;
 }
 
+// Whether `other`, which broadcasts with `dims`, has all elements along an axis, counted from the
+// front of `dims` or from the end.
+inline bool SameAlong(int64_t axis, const std::vector<int64_t>& other,
+                      const std::vector<int64_t>& dims) {
+    const int64_t rank = static_cast<int64_t>(dims.size());
+    const int64_t lead = rank - static_cast<int64_t>(other.size());
+    const int64_t at = axis < 0 ? axis + rank : axis;
+    return at >= lead &&
+           other[static_cast<size_t>(at - lead)] == dims[static_cast<size_t>(at)];
+}
+
 // Whether two shapes are equal but for leading ones.
 inline bool SameDims(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
     const std::vector<int64_t>& longer = a.size() > b.size() ? a : b;
