@@ -20,6 +20,7 @@ OPS = {
     "conv/conv2d": ("9.x",),
     "conv/conv2d_bias_relu": ("8.1",),
     "conv/conv_transpose2d": ("9.x",),
+    "conv/depthwise_conv_2d": ("8.1",),
     "norm/softmax": ("8.1", "9.x"),
     "order/median_row": ("9.x",),
     "positional/rotary_halves": ("9.x",),

@@ -33,6 +33,7 @@ LIBRARY = [
         "conv/conv2d.yaml",
         "conv/conv3d.yaml",
         "conv/conv_transpose2d.yaml",
+        "conv/depthwise_conv_2d.yaml",
         "elementwise/masked_scale.yaml",
         "foreach/foreach_addcdiv_scalar.yaml",
         "foreach/foreach_mul_tensor.yaml",

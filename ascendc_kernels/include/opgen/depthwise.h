@@ -227,7 +227,7 @@ class DepthwiseTiles {
     uint32_t tilesOf_[kDepthwiseAxes] = {};
     uint32_t chunksOf_[kDepthwiseAxes] = {};
     uint64_t allPlanes_ = 0;
-    uint64_t taken_ = ~static_cast<uint64_t>(0);
+    uint64_t taken_ = 0xFFFFFFFFFFFFFFFF;
     uint32_t inputUnit_ = 1;
 };
 
@@ -449,6 +449,7 @@ class DepthwiseSums {
             VectorBarrier();
             NarrowCopy(results, rows, kLanePlanes * pitch);
         }
+        VectorBarrier();  // the next tile overwrites sums and rows
     }
 
  private:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from msopgen_wrap.families.anchor_reader import DENSE_STEPS, AnchorReader
 from msopgen_wrap.graph.host_text import simplified
@@ -58,17 +59,25 @@ class DepthwiseReader(AnchorReader):
         """
         node, named = self.call_behind_outputs()
         image, filters, *rest = node.args
-        tensors = [self.viewed(image, DENSE_STEPS | {"slice"}), self.tensor(filters)]
-        if target_name(node) == "opgen.depthwise_gradient.default":
-            tensors.append("")
-            rest[-1] = [rest[-1]]
-        else:
-            bias = rest.pop(0)
-            tensors.append("" if bias is None else self.tensor(bias))
-        if len({*tensors}) < len(tensors):
+        gradient = target_name(node) == "opgen.depthwise_gradient.default"
+        bias: Any = None if gradient else rest.pop(0)
+        names = [self.viewed(image, DENSE_STEPS | {"slice"}), self.tensor(filters)]
+        names.append("" if bias is None else self.tensor(bias))
+        if len({*names}) < len(names):
             raise self.refusal(node, "it reads a tensor twice")
-        numbers = (
-            tuple(simplified(self.number(n)) for n in several)  # type: ignore[union-attr]
-            for several in rest
+        strides, paddings, dilations = map(self._numbers, rest[:3])
+        sizes, channels = rest[3:] if gradient else ((), None)
+        return DepthwiseCall(
+            image=names[0],
+            filters=names[1],
+            bias=names[2],
+            result=named[0],
+            strides=strides,
+            paddings=paddings,
+            dilations=dilations,
+            sizes=self._numbers(sizes),
+            channels=self._numbers([channels]) if gradient else (),
         )
-        return DepthwiseCall(*tensors, named[0], *numbers)
+
+    def _numbers(self, given: Any) -> tuple[ScalarExpr, ...]:
+        return tuple(simplified(self.number(number)) for number in given)

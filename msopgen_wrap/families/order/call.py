@@ -7,7 +7,7 @@ from typing import Any
 
 from msopgen_wrap.families.anchor_reader import AnchorReader
 from msopgen_wrap.graph.host_text import simplified
-from msopgen_wrap.graph.scalars import Const, ScalarExpr
+from msopgen_wrap.graph.scalars import Const, ScalarExpr, has_attr
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, VIEW_OPS, Node, target_name
 from msopgen_wrap.torch_import import torch
 
@@ -93,12 +93,14 @@ class OrderReader(AnchorReader):
         shape = given.meta["val"].shape
         if count is (shape[axis] if len(shape) else 1):
             return None
-        if isinstance(count, Node):
+        number = simplified(self.number(count))
+        # sizes of the sample that an attr has shaped are equal at its own value, maybe
+        if isinstance(count, Node) and not (self.traced.structural and has_attr(number)):
             value, length = count.meta.get("val"), shape[axis] if len(shape) else 1
             symbols = [getattr(n, "node", None) for n in (value, length)]
             if None not in symbols and symbols[0].expr == symbols[1].expr:  # type: ignore[union-attr]
                 return None
-        return simplified(self.number(count))
+        return number
 
     def _is_axis(self, name: str, call: OrderCall) -> bool:
         value = self.traced.structural[name]
