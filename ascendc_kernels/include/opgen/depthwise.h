@@ -8,7 +8,8 @@
 // that element of the filters would be NaN.
 //
 // The gradient by the input goes the other way: its planes are those of the gradient that arrives,
-// and sums are as far apart as the steps of the convolution. All filters of a channel are summed up.
+// and sums are as far apart as the steps of the convolution. All filters of a channel are summed
+// up.
 #ifndef OPGEN_DEPTHWISE_H
 #define OPGEN_DEPTHWISE_H
 
@@ -58,7 +59,8 @@ struct AxisPart {
     }
 };
 
-// The planes of a call, its tiles, and the elements of the filters that a tile goes through at once.
+// The planes of a call, its tiles, and the elements of the filters that a tile goes through at
+// once.
 template <bool kGradient>
 class DepthwiseTiles {
  public:
@@ -104,9 +106,7 @@ class DepthwiseTiles {
         const uint64_t left = allPlanes_ - plane;
         planes = static_cast<uint32_t>(left < kLanePlanes ? left : kLanePlanes);
     }
-    __aicore__ inline uint32_t Chunks() const {
-        return chunksOf_[0] * chunksOf_[1] * chunksOf_[2];
-    }
+    __aicore__ inline uint32_t Chunks() const { return chunksOf_[0] * chunksOf_[1] * chunksOf_[2]; }
     // Go to a part of the filters' elements, and to the elements of the planes that they meet.
     __aicore__ inline void SeekTaps(uint32_t chunk) {
         uint32_t index = chunk;
@@ -128,8 +128,8 @@ class DepthwiseTiles {
     }
     __aicore__ inline uint32_t Taps() const { return taps[0] * taps[1] * taps[2]; }
     __aicore__ inline uint32_t AllTaps() const { return window[0] * window[1] * window[2]; }
-    // Whether other elements of filters are needed than those that were taken before, which tiles of
-    // the same planes share; notes that they are.
+    // Whether other elements of filters are needed than those that were taken before, which tiles
+    // of the same planes share; notes that they are.
     __aicore__ inline bool OtherFilters(uint32_t filter) {
         const uint64_t of = (plane * filters + filter) * AllTaps() + FirstTap();
         const bool other = of != taken_;
@@ -187,11 +187,11 @@ class DepthwiseTiles {
     uint32_t dilation[kDepthwiseAxes] = {};
     int64_t steps[6] = {};  // of the input
     uint32_t channels = 1;
-    uint32_t filters = 1;  // of a channel
-    uint64_t plane = 0;    // the first one of the tile
-    uint32_t planes = 0;   // of the tile
-    PlaneBox outputs;      // of the tile
-    PlaneBox inputs;       // what there is of what they read
+    uint32_t filters = 1;                    // of a channel
+    uint64_t plane = 0;                      // the first one of the tile
+    uint32_t planes = 0;                     // of the tile
+    PlaneBox outputs;                        // of the tile
+    PlaneBox inputs;                         // what there is of what they read
     uint32_t firstTap[kDepthwiseAxes] = {};  // elements of the filters
     uint32_t taps[kDepthwiseAxes] = {};
 
@@ -208,13 +208,11 @@ class DepthwiseTiles {
     __aicore__ inline void SeekInputs(uint32_t axis) {
         const int64_t first = outputs.first[axis];
         const int64_t last = first + outputs.size[axis] - 1;
-        const int64_t low =
-            static_cast<int64_t>(firstTap[axis]) * dilation[axis] - padding_[axis];
+        const int64_t low = static_cast<int64_t>(firstTap[axis]) * dilation[axis] - padding_[axis];
         const int64_t high = low + static_cast<int64_t>(taps[axis] - 1) * dilation[axis];
         const int64_t step = stride[axis];
         const int64_t begin = kGradient ? RoundUp(first - high, step) : first * step + low;
-        const int64_t end =
-            kGradient ? RoundUp(last - low + 1, step) : last * step + high + 1;
+        const int64_t end = kGradient ? RoundUp(last - low + 1, step) : last * step + high + 1;
         const int64_t from = begin > 0 ? begin : 0;
         const int64_t to = end < inputSizes[axis] ? end : inputSizes[axis];
         inputs.first[axis] = from;
@@ -397,8 +395,7 @@ class DepthwiseSums {
         } else {
             const LocalTensor<float> bias = biasBuf_.template Get<float>();
             ForRepeats(count, [&](uint32_t at, uint64_t mask, uint8_t repeat) {
-                AscendC::Muls(sums[at * kLanePlanes], bias, 1.0f, mask, repeat,
-                              {1, 0, kAtOnce, 0});
+                AscendC::Muls(sums[at * kLanePlanes], bias, 1.0f, mask, repeat, {1, 0, kAtOnce, 0});
             });
         }
         VectorBarrier();
@@ -472,7 +469,8 @@ class DepthwiseSums {
         }
         VectorBarrier();
     }
-    // Calls run(first position, lanes of a repeat, repeats) for `count` positions that lie together.
+    // Calls run(first position, lanes of a repeat, repeats) for `count` positions that lie
+    // together.
     template <typename Run>
     __aicore__ inline static void ForRepeats(uint32_t count, const Run& run) {
         const uint32_t whole = count / kAtOnce;
@@ -490,8 +488,8 @@ class DepthwiseSums {
     __aicore__ inline void AddProducts(const Tiles& tiles, uint32_t depth, uint32_t from,
                                        const AxisPart& rows, const AxisPart& columns,
                                        const LocalTensor<float>& tap) {
-        const uint32_t pitch = tiles.SumStep(1) * tiles.outputs.row;       // to the next sum's row
-        const uint32_t next = tiles.ElementStep(1) * tiles.inputs.row;     // to the next one read
+        const uint32_t pitch = tiles.SumStep(1) * tiles.outputs.row;    // to the next sum's row
+        const uint32_t next = tiles.ElementStep(1) * tiles.inputs.row;  // to the next one read
         const uint32_t sumStep = tiles.SumStep(2);
         const uint32_t step = tiles.ElementStep(2);
         const uint32_t to =

@@ -239,7 +239,8 @@ void Checker::CheckGmTail(Step& step, const Operand& o, const Region& region, ui
 // The end of the lanes that an operand's mask leaves.
 static uint64_t EndOf(const Record& r, const Operand& o) {
     uint64_t last = o.addr;
-    ForEachSpan(r, o, [&](uint64_t begin, uint64_t bytes) { last = std::max(last, begin + bytes); });
+    ForEachSpan(r, o,
+                [&](uint64_t begin, uint64_t bytes) { last = std::max(last, begin + bytes); });
     return last;
 }
 

@@ -20,8 +20,8 @@ constexpr int64_t kDepthwiseAxes = 3;              // depth, height, width
 constexpr int64_t kLanePlanes = 8;                 // planes of a tile
 constexpr int64_t kDepthwiseBytesPerCore = 16384;  // read, below which a core more gains nothing
 
-// UB bytes per element of the planes that a tile loads, per number of the longest rows in float, per
-// result, and per element of the filters.
+// UB bytes per element of the planes that a tile loads, per number of the longest rows in float,
+// per result, and per element of the filters.
 struct DepthwiseBudget {
     double element;
     double number;
@@ -107,7 +107,8 @@ struct DepthwiseSpace {
             std::min(coresOfChip, std::max<int64_t>(1, read / kDepthwiseBytesPerCore));
         while (!Holds()) {
             if (!Shrink()) {
-                return "UB has no room for one position and one element of the filters at a time, " +
+                return "UB has no room for one position and one element of the filters at a "
+                       "time, " +
                        std::to_string(room) + " bytes";
             }
         }

@@ -97,8 +97,7 @@ inline bool SameAlong(int64_t axis, const std::vector<int64_t>& other,
     const int64_t rank = static_cast<int64_t>(dims.size());
     const int64_t lead = rank - static_cast<int64_t>(other.size());
     const int64_t at = axis < 0 ? axis + rank : axis;
-    return at >= lead &&
-           other[static_cast<size_t>(at - lead)] == dims[static_cast<size_t>(at)];
+    return at >= lead && other[static_cast<size_t>(at - lead)] == dims[static_cast<size_t>(at)];
 }
 
 // Whether two shapes are equal but for leading ones.
