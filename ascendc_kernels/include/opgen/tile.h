@@ -20,7 +20,7 @@ constexpr uint32_t kOuterDims = kMaxDims - 2;
 constexpr uint32_t kUnit = 256;  // core boundaries of flat tiles are multiples of this
 
 // From this number on the stride of the columns says how groups of them lie: this, plus the columns
-// of a group times 2^40, the step from group to group times 2^20, and the step within one. The host
+// of a group times 2^52, the step from group to group times 2^20, and the step within one. The host
 // (iteration_space.h) packs them.
 constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
 
@@ -61,8 +61,8 @@ struct Walk {
         const int64_t columns = stride[kOuterDims + 1];
         groupStep = static_cast<uint32_t>(columns);
         if (columns >= kGroupedColumns) {
-            group = static_cast<uint32_t>((columns >> 40) & 0xf);
-            groupStep = static_cast<uint32_t>((columns >> 20) & 0xfffff);
+            group = static_cast<uint32_t>((columns >> 52) & 0xf);
+            groupStep = static_cast<uint32_t>((columns >> 20) & 0xffffffff);
             within = static_cast<uint32_t>(columns & 0xfffff);
         }
     }
@@ -80,6 +80,10 @@ struct Walk {
     __aicore__ inline bool ByCol() const { return stride[kOuterDims + 1] != 0; }
     // Contiguous along the rows instead of the columns: the host has seen to that.
     __aicore__ inline bool Transposed() const { return Apart() && !Grouped() && RowStride() == 1; }
+    // The same of groups of columns, whose elements lie together.
+    __aicore__ inline bool TransposedGroups() const {
+        return Grouped() && within == 1 && RowStride() == static_cast<int64_t>(group);
+    }
     // The columns lie some elements apart, or are the same for a group of them.
     __aicore__ inline bool Apart() const { return stride[kOuterDims + 1] > 1; }
     __aicore__ inline bool Grouped() const { return group > 1; }
@@ -178,8 +182,8 @@ __aicore__ inline void ClearForLoad(const LocalTensor<T>& tile, uint32_t count) 
 
 // How many times LoadBox brings an element that all columns share: one block of it, once narrowed.
 template <typename T>
-constexpr uint32_t kSpreadLanes =
-    kBlockBytes / (sizeof(T) > sizeof(float) ? sizeof(float) : sizeof(T));
+constexpr uint32_t kSpreadLanes = kBlockBytes /
+                                  (sizeof(T) > sizeof(float) ? sizeof(float) : sizeof(T));
 
 // Words of `src` whose bit is set, one behind the other; returns how many.
 template <typename T>

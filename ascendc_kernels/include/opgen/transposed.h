@@ -19,10 +19,10 @@ namespace opgen {
 // Addresses that TransDataTo5HD takes, and so the columns of a block that it transposes.
 constexpr uint32_t kTransposeBlock = 16;
 
-// Elements from one column to the next of a box in UB.
+// Elements from one column, or group of columns, to the next of a box in UB.
 template <typename T>
-__aicore__ inline uint32_t ColumnPitch(const Tile& box) {
-    return AlignElements<T>(box.rows);
+__aicore__ inline uint32_t ColumnPitch(const Walk& walk, const Tile& box) {
+    return AlignElements<T>(box.rows * walk.group);
 }
 
 // Elements from one row to the next of what LoadApart brings to UB.
@@ -56,17 +56,19 @@ template <bool kBroadcast, typename T>
 __aicore__ inline void LoadTransposable(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
                                         const Walk& walk, const Tile& part) {
     if constexpr (kBroadcast) {
-        if (walk.Transposed()) {
-            const uint32_t pitch = ColumnPitch<T>(part);
-            const int64_t next = walk.stride[kOuterDims + 1];
-            const uint64_t gap = static_cast<uint64_t>(next - part.rows) * sizeof(T);
-            const AscendC::DataCopyExtParams columns{static_cast<uint16_t>(part.cols),
-                                                     Bytes<T>(part.rows),
+        if (walk.Transposed() || walk.TransposedGroups()) {
+            const bool grouped = walk.Grouped();
+            const uint32_t run = part.rows * walk.group;
+            const uint32_t pitch = ColumnPitch<T>(walk, part);
+            const uint32_t count = part.cols / walk.group;
+            const int64_t next = grouped ? walk.groupStep : walk.stride[kOuterDims + 1];
+            const uint64_t gap = static_cast<uint64_t>(next - run) * sizeof(T);
+            const AscendC::DataCopyExtParams columns{static_cast<uint16_t>(count), Bytes<T>(run),
                                                      static_cast<uint32_t>(gap), 0, 0};
             const AscendC::DataCopyPadExtParams<T> pad{
-                pitch > part.rows, 0, static_cast<uint8_t>(pitch - part.rows), static_cast<T>(0)};
+                pitch > run, 0, static_cast<uint8_t>(pitch - run), static_cast<T>(0)};
             if (part.pitch > part.cols) {
-                ClearForLoad(tile[part.cols * pitch], (part.pitch - part.cols) * pitch);
+                ClearForLoad(tile[count * pitch], (part.pitch / walk.group - count) * pitch);
             }
             AscendC::DataCopyPad(tile, gm[static_cast<uint64_t>(walk.At(part))], columns, pad);
             return;
@@ -82,11 +84,11 @@ __aicore__ inline void LoadTransposable(const LocalTensor<T>& tile, const Global
 // Transpose the columns that LoadTransposable brought: row r of the box is written at r * pitch.
 template <typename T>
 __aicore__ inline void TransposeColumns(const LocalTensor<T>& dst, const LocalTensor<T>& columns,
-                                        const Tile& box) {
+                                        const Walk& walk, const Tile& box) {
     using Word = typename Choose<sizeof(T) == 2, uint16_t, uint32_t>::Type;
     constexpr uint32_t kRows = kBlockBytes / sizeof(T);   // that a block of 16 columns has
     constexpr uint32_t kParts = kTransposeBlock / kRows;  // 32-byte parts of a row of 16 elements
-    const uint32_t next = ColumnPitch<T>(box);
+    const uint32_t next = ColumnPitch<T>(walk, box);
     const uint32_t repeat = box.pitch / kTransposeBlock;
     const AscendC::TransDataTo5HDParams blocks(
         false, false, static_cast<uint8_t>(repeat), static_cast<uint16_t>(repeat > 1 ? kParts : 0),
@@ -100,6 +102,24 @@ __aicore__ inline void TransposeColumns(const LocalTensor<T>& dst, const LocalTe
             to[i] = reinterpret_cast<uint64_t>(dst[at].GetPhyAddr());
         }
         AscendC::TransDataTo5HD<Word>(to, from, blocks);
+    }
+}
+
+// Transpose the groups of columns that LoadTransposable brought, with `pitch` elements from one to
+// the next. What lies behind the box in `dst` is scratch.
+template <typename C>
+__aicore__ inline void TransposeGroups(const LocalTensor<C>& dst, const LocalTensor<C>& columns,
+                                       const Walk& walk, const Tile& box, uint32_t pitch) {
+    static_assert(sizeof(C) == sizeof(int32_t), "places lie in a tile of results");
+    const LocalTensor<int32_t> places =
+        dst[box.rows * box.pitch].template ReinterpretCast<int32_t>();
+    Walk loaded = walk;
+    loaded.groupStep = pitch;
+    GroupPlaces(places, dst.template ReinterpretCast<int32_t>(), loaded,
+                static_cast<int32_t>(sizeof(C)), box.pitch);
+    for (uint32_t row = 0; row < box.rows; ++row) {
+        AscendC::Gather(dst[row * box.pitch], columns, places.template ReinterpretCast<uint32_t>(),
+                        Bytes<C>(row * walk.group), box.pitch);
     }
 }
 
@@ -154,12 +174,24 @@ __aicore__ inline void WidenTransposable(const LocalTensor<C>& dst, const LocalT
                                          const LocalTensor<C>& stage = LocalTensor<C>(),
                                          const LocalTensor<half>& bytes = LocalTensor<half>()) {
     if constexpr (kBroadcast && (sizeof(T) == 2 || sizeof(T) == 4)) {
+        if (walk.TransposedGroups()) {
+            const uint32_t pitch = ColumnPitch<T>(walk, part);
+            if constexpr (Same<C, T>::value) {
+                TransposeGroups(dst, tile, walk, part, pitch);
+            } else {
+                Widen(stage, tile, bytes, part.pitch / walk.group * pitch);
+                VectorBarrier();
+                TransposeGroups(dst, stage, walk, part, pitch);
+            }
+            VectorBarrier();
+            return;
+        }
         if (walk.Transposed()) {
             if constexpr (Same<C, T>::value) {
-                TransposeColumns(dst, tile, part);
+                TransposeColumns(dst, tile, walk, part);
             } else {
                 const LocalTensor<T> rows = stage.template ReinterpretCast<T>();
-                TransposeColumns(rows, tile, part);
+                TransposeColumns(rows, tile, walk, part);
                 VectorBarrier();
                 Widen(dst, rows, bytes, part.rows * part.pitch);
             }

@@ -121,7 +121,9 @@ struct ElementwiseTiling {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
         if (space.GroupColumns(operands, longest / kUnit)) {
             pitchUnit *= kLargestGroup;
-        } else if (longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) {
+        } else if ((longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) ||
+                   (longest >= 2 * kTransposeBlock * transposePitch &&
+                    space.TransposeGroups(operands))) {
             pitchUnit = transposePitch;
         } else if (!space.ReadBetween(operands, longest / kUnit)) {
             space.EnsureUnitColumns();

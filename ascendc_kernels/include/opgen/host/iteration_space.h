@@ -34,7 +34,7 @@ struct ColumnGroups {
     int64_t step = 0;   // from one group to the next
     int64_t within = 0;
 
-    int64_t Packed() const { return kGroupedColumns + (group << 40) + (step << 20) + within; }
+    int64_t Packed() const { return kGroupedColumns + (group << 52) + (step << 20) + within; }
 };
 
 // The common iteration space of several operands (inputs and outputs), collapsed.
@@ -159,6 +159,46 @@ struct IterationSpace {
         transposed = true;
         return true;
     }
+    // The same where the last dimension has two or four elements that stay together, such as the
+    // two words of a 64-bit number: those and the dimension before it become the columns, in which
+    // operands that are not contiguous along both lie in groups.
+    bool TransposeGroups(const std::vector<Operand>& operands) {
+        if (dim.size() < 3 || (dim.back() != 2 && dim.back() != kLargestGroup)) {
+            return false;
+        }
+        const size_t last = dim.size() - 1;
+        size_t rows = last;
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (!memory[v] || IsOneColumn(v)) {
+                continue;
+            }
+            const size_t own = static_cast<size_t>(
+                std::find(stride[v].begin(), stride[v].end(), dim.back()) - stride[v].begin());
+            if (own >= last - 1 || (rows != last && rows != own) ||
+                !CanTransposeGroups(v, own, operands[v])) {
+                return false;
+            }
+            rows = own;
+        }
+        if (rows == last) {
+            return false;
+        }
+        for (size_t v = 0; v < stride.size(); ++v) {
+            const int64_t row = stride[v][rows];
+            const bool apart = row >= dim[last - 1] * dim[last] * stride[v][last];
+            if (memory[v]
+                    ? IsOneColumn(v) &&
+                          (row < 0 || (row > 0 && !apart) || row > kMaxRowBytes / operands[v].bytes)
+                    : stride[v][last - 1] >= kMostCounted || stride[v][last] >= kMostCounted) {
+                return false;
+            }
+        }
+        JoinGroups();
+        MoveBeforeLast(rows);
+        step = 2;  // places take as much as the elements
+        transposed = true;
+        return true;
+    }
     // Where the last dimension has two or four elements and the one before it many: make both the
     // columns, in which operands that are not contiguous along both lie in groups. False: one of
     // them does not allow it, or takes more than `most` elements of a tile.
@@ -183,23 +223,7 @@ struct IterationSpace {
             return false;
         }
         step = largest;
-        for (size_t v = 0; v < stride.size(); ++v) {
-            if (IsOneColumn(v)) {
-                stride[v][last - 1] = stride[v][last];
-            } else {
-                groups[v].group = size;
-                groups[v].step = stride[v][last - 1];
-                groups[v].within = stride[v][last];
-                stride[v][last - 1] = size;  // apart
-            }
-            from[v][last - 1] *= size;
-            to[v][last - 1] *= size;
-            stride[v].pop_back();
-            from[v].pop_back();
-            to[v].pop_back();
-        }
-        dim[last - 1] *= size;
-        dim.pop_back();
+        JoinGroups();
         return true;
     }
     // Where operands stride along the last dimension by few elements: let the kernel read these
@@ -306,6 +330,37 @@ struct IterationSpace {
         const int64_t column = stride[v].back();
         return CanJoin(operand) && IsWhole(v, dim.size() - 1) && column >= dim[rows] &&
                column <= kMaxRowBytes / operand.bytes;
+    }
+    // Whether groups of columns along `rows` can be copied of an operand and transposed.
+    bool CanTransposeGroups(size_t v, size_t rows, const Operand& operand) const {
+        const size_t last = dim.size() - 1;
+        const int64_t column = stride[v][last - 1];
+        return CanJoin(operand) && IsWhole(v, last) && IsWhole(v, last - 1) &&
+               stride[v][last] == 1 && column >= dim[rows] * dim[last] &&
+               column <= kMaxRowBytes / operand.bytes;
+    }
+    // Make the last two dimensions one, in which operands that are not contiguous along both lie in
+    // groups.
+    void JoinGroups() {
+        const size_t last = dim.size() - 1;
+        const int64_t size = dim[last];
+        for (size_t v = 0; v < stride.size(); ++v) {
+            if (IsOneColumn(v)) {
+                stride[v][last - 1] = stride[v][last];
+            } else {
+                groups[v].group = size;
+                groups[v].step = stride[v][last - 1];
+                groups[v].within = stride[v][last];
+                stride[v][last - 1] = size;  // apart
+            }
+            from[v][last - 1] *= size;
+            to[v][last - 1] *= size;
+            stride[v].pop_back();
+            from[v].pop_back();
+            to[v].pop_back();
+        }
+        dim[last - 1] *= size;
+        dim.pop_back();
     }
     // Whether an operand is contiguous along the last two dimensions, or the same for all of them.
     bool IsOneColumn(size_t v) const {
