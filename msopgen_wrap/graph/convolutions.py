@@ -25,6 +25,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _aten = torch.ops.aten
+# Parts of the images of which a gradient by the filters has sums of their own, at most.
+_MOST_PARTS = 16
 _LIBRARY = torch.library.Library("opgen", "FRAGMENT")
 _LIBRARY.define(
     "transposed_convolution(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
@@ -41,6 +43,10 @@ _LIBRARY.define(
 _LIBRARY.define(
     "depthwise_gradient(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
     "SymInt[] dilation, SymInt[] sizes, SymInt channels) -> Tensor"
+)
+_LIBRARY.define(
+    "depthwise_filters(Tensor x, Tensor gradient, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, SymInt[] sizes, SymInt parts) -> Tensor"
 )
 _LIBRARY.define(
     "cut_convolution(Tensor x, Tensor filters, SymInt[] stride, SymInt[] padding, "
@@ -168,7 +174,14 @@ def _gradients(gradient: Any, arguments: Sequence[Any], asked: Sequence[bool]) -
         by_input = transposed_convolution(
             gradient, weight, stride, padding, dilation, extra, groups
         )
-    if asked[1]:
+    if asked[1] and not transposed and is_depthwise(x, weight, groups):
+        # Cores share the images: each part of them has sums of its own.
+        parts = torch.sym_min(x.shape[0], _MOST_PARTS)
+        by_part = torch.ops.opgen.depthwise_filters(
+            x, gradient, stride, padding, dilation, list(weight.shape[2:]), parts
+        )
+        by_filters = by_part.sum(0).unsqueeze(1)
+    elif asked[1]:
         image, rows = (gradient, x) if transposed else (x, gradient)
         by_filters = torch.ops.opgen.filter_gradient(
             image,
@@ -395,6 +408,27 @@ def _depthwise_gradient_on_cpu(
     )[0]
 
 
+def _depthwise_filters_meta(
+    x: Any, gradient: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, parts: Any
+) -> Any:
+    return empty_of(x, [parts, gradient.shape[1], *sizes])
+
+
+def _depthwise_filters_on_cpu(
+    x: Any, gradient: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, parts: int
+) -> Any:
+    """Return the gradient of the filters by every ``parts``-th image, from each of the first on."""
+    numbers = (stride, padding, dilation, False, [0] * len(stride), x.shape[1])
+    filters = x.new_empty([gradient.shape[1], 1, *sizes])
+    made = [
+        _aten.convolution_backward.default(
+            gradient[part::parts], x[part::parts], filters, None, *numbers, [False, True, False]
+        )[1].squeeze(1)
+        for part in range(parts)
+    ]
+    return torch.stack(made) if made else x.new_empty([0, gradient.shape[1], *sizes])
+
+
 def _each(value: Any, axes: int) -> list[Any]:
     """Return a number per spatial axis, as PyTorch takes one for all."""
     listed = list(value) if isinstance(value, (list, tuple)) else [value]
@@ -456,6 +490,8 @@ _LIBRARY.impl("depthwise", _depthwise_meta, "Meta")
 _LIBRARY.impl("depthwise", _depthwise_on_cpu, "CPU")
 _LIBRARY.impl("depthwise_gradient", _depthwise_gradient_meta, "Meta")
 _LIBRARY.impl("depthwise_gradient", _depthwise_gradient_on_cpu, "CPU")
+_LIBRARY.impl("depthwise_filters", _depthwise_filters_meta, "Meta")
+_LIBRARY.impl("depthwise_filters", _depthwise_filters_on_cpu, "CPU")
 _LIBRARY.impl("cut_convolution", _cut_meta, "Meta")
 _LIBRARY.impl("cut_convolution", _cut_on_cpu, "CPU")
 _LIBRARY.impl("filter_gradient", _filter_meta, "Meta")

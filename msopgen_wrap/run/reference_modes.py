@@ -267,7 +267,8 @@ class KernelSteps(TorchDispatchMode):
 _JOINED = ("sum", "prod", "cumsum", "cumprod")
 _PRODUCTS = (
     *("mm", "bmm", "matmul", "addmm", "baddbmm"),
-    *("convolution", "depthwise", "depthwise_gradient", "transposed_convolution"),
+    *("convolution", "depthwise", "depthwise_filters", "depthwise_gradient"),
+    "transposed_convolution",
 )
 
 

@@ -45,6 +45,7 @@ ANCHORS: dict[str, str] = {
     "opgen.convolution.default": "convolution",
     "opgen.cut_convolution.default": "convolution",
     "opgen.depthwise.default": "depthwise",
+    "opgen.depthwise_filters.default": "depthwise",
     "opgen.depthwise_gradient.default": "depthwise",
     "opgen.filter_gradient.default": "convolution",
     "opgen.take_along.default": "index",

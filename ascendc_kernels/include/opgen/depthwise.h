@@ -23,6 +23,10 @@ namespace opgen {
 constexpr uint32_t kDepthwiseAxes = 3;  // depth, height, width
 constexpr uint32_t kLanePlanes = kBlockBytes / sizeof(float);
 
+// Places in the list of steps of a tensor of planes.
+constexpr uint32_t kImageStep = 0, kChannelStep = 1, kDepthStep = 2, kLineStep = 3;
+constexpr uint32_t kOffset = 4, kFilterStep = 5, kSteps = 6;
+
 // A range of each plane of a tile, and how its rows lie in UB.
 struct PlaneBox {
     int64_t first[kDepthwiseAxes] = {};
@@ -65,7 +69,8 @@ template <bool kGradient>
 class DepthwiseTiles {
  public:
     template <typename Tiling>
-    __aicore__ inline void Init(const Tiling& tiling, uint32_t inputUnit) {
+    __aicore__ inline void Init(const Tiling& tiling, uint32_t inputUnit,
+                                uint32_t resultUnit = kResultUnit) {
         for (uint32_t i = 0; i < kDepthwiseAxes; ++i) {
             inputSizes[i] = tiling.inputSizes[i];
             outputSizes[i] = tiling.outputSizes[i];
@@ -85,26 +90,28 @@ class DepthwiseTiles {
         filters = tiling.filters;
         allPlanes_ = tiling.planes;
         inputUnit_ = inputUnit;
+        resultUnit_ = resultUnit;
+    }
+    // Tiles of eight planes.
+    __aicore__ inline uint64_t TilesOfPlanes() const {
+        return static_cast<uint64_t>(tilesOf_[0]) * tilesOf_[1] * tilesOf_[2];
     }
     __aicore__ inline uint64_t Count() const {
-        const uint64_t groups = (allPlanes_ + kLanePlanes - 1) / kLanePlanes;
-        return groups * tilesOf_[0] * tilesOf_[1] * tilesOf_[2];
+        return (allPlanes_ + kLanePlanes - 1) / kLanePlanes * TilesOfPlanes();
     }
     // Go to a tile: planes that follow one another, and positions of theirs.
     __aicore__ inline void Seek(uint64_t tile) {
-        uint64_t index = tile;
-        for (uint32_t i = kDepthwiseAxes; i > 0; --i) {
-            const uint32_t a = i - 1;
-            const uint32_t first = static_cast<uint32_t>(index % tilesOf_[a]) * tileOutputs_[a];
-            index /= tilesOf_[a];
-            const uint32_t left = outputSizes[a] - first;
-            outputs.first[a] = first;
-            outputs.size[a] = left < tileOutputs_[a] ? left : tileOutputs_[a];
-        }
-        outputs.Place(outputs.size[2] == outputSizes[2], kResultUnit);
-        plane = index * kLanePlanes;
+        SeekOutputs(tile);
+        plane = tile / TilesOfPlanes() * kLanePlanes;
         const uint64_t left = allPlanes_ - plane;
         planes = static_cast<uint32_t>(left < kLanePlanes ? left : kLanePlanes);
+    }
+    // Go to a tile of a group of channels of one image.
+    __aicore__ inline void SeekIn(uint64_t image, uint32_t group, uint64_t tile) {
+        SeekOutputs(tile);
+        plane = image * channels + group * kLanePlanes;
+        const uint32_t left = channels - group * kLanePlanes;
+        planes = left < kLanePlanes ? left : kLanePlanes;
     }
     __aicore__ inline uint32_t Chunks() const { return chunksOf_[0] * chunksOf_[1] * chunksOf_[2]; }
     // Go to a part of the filters' elements, and to the elements of the planes that they meet.
@@ -177,15 +184,12 @@ class DepthwiseTiles {
         return kGradient ? 1 : stride[axis];
     }
 
-    static constexpr uint32_t kImageStep = 0, kChannelStep = 1, kDepthStep = 2, kLineStep = 3;
-    static constexpr uint32_t kOffset = 4, kFilterStep = 5;
-
     uint32_t inputSizes[kDepthwiseAxes] = {};
     uint32_t outputSizes[kDepthwiseAxes] = {};
     uint32_t window[kDepthwiseAxes] = {};
     uint32_t stride[kDepthwiseAxes] = {};
     uint32_t dilation[kDepthwiseAxes] = {};
-    int64_t steps[6] = {};  // of the input
+    int64_t steps[kSteps] = {};  // of the input
     uint32_t channels = 1;
     uint32_t filters = 1;                    // of a channel
     uint64_t plane = 0;                      // the first one of the tile
@@ -196,10 +200,21 @@ class DepthwiseTiles {
     uint32_t taps[kDepthwiseAxes] = {};
 
  private:
-    static constexpr uint32_t kSteps = 6;
     // Rows of a transposition.
     static constexpr uint32_t kResultUnit = 16;
 
+    __aicore__ inline void SeekOutputs(uint64_t tile) {
+        uint64_t index = tile;
+        for (uint32_t i = kDepthwiseAxes; i > 0; --i) {
+            const uint32_t a = i - 1;
+            const uint32_t first = static_cast<uint32_t>(index % tilesOf_[a]) * tileOutputs_[a];
+            index /= tilesOf_[a];
+            const uint32_t left = outputSizes[a] - first;
+            outputs.first[a] = first;
+            outputs.size[a] = left < tileOutputs_[a] ? left : tileOutputs_[a];
+        }
+        outputs.Place(outputs.size[2] == outputSizes[2], resultUnit_);
+    }
     // A quotient that is rounded up; below 0 it counts as 0.
     __aicore__ inline static int64_t RoundUp(int64_t count, int64_t step) {
         return count > 0 ? (count + step - 1) / step : 0;
@@ -227,6 +242,7 @@ class DepthwiseTiles {
     uint64_t allPlanes_ = 0;
     uint64_t taken_ = 0xFFFFFFFFFFFFFFFF;
     uint32_t inputUnit_ = 1;
+    uint32_t resultUnit_ = 1;
 };
 
 // Copy runs of `length` elements to UB, `step` apart in memory and `pitch`, whole blocks, in UB.
@@ -251,33 +267,55 @@ __aicore__ inline void LoadRuns(const LocalTensor<T>& tile, const GlobalTensor<T
     AscendC::DataCopyPad(tile, gm, runs, pad);
 }
 
+// Copy a box of the planes of a tile to UB. steps: elements between images, channels, depths and
+// lines, the first element, and elements between the planes of one channel, of which this is number
+// `filter`.
+template <typename T, typename Tiles>
+__aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                               const Tiles& tiles, const PlaneBox& box, const int64_t* steps,
+                               uint32_t filter) {
+    tiles.ForImages([&](uint32_t lane, uint32_t lanes, uint64_t image, uint32_t channel) {
+        const int64_t first = steps[kOffset] + filter * steps[kFilterStep] +
+                              static_cast<int64_t>(image) * steps[kImageStep] +
+                              channel * steps[kChannelStep] + box.first[1] * steps[kLineStep] +
+                              box.first[2];
+        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
+            const int64_t from = first + (box.first[0] + depth) * steps[kDepthStep];
+            const LocalTensor<T> to = tile[lane * box.pitch + depth * box.depth];
+            if (box.joined) {
+                LoadRuns(to, gm[static_cast<uint64_t>(from)], lanes, box.size[1] * box.size[2],
+                         steps[kChannelStep], box.pitch);
+                continue;
+            }
+            for (uint32_t i = 0; i < lanes; ++i) {
+                const int64_t line = from + i * steps[kChannelStep];
+                LoadRuns(to[i * box.pitch], gm[static_cast<uint64_t>(line)], box.size[1],
+                         box.size[2], steps[kLineStep], box.row);
+            }
+        }
+    });
+}
+
 // Copy what there is of the planes to UB; filter: number of the filter of a channel, of which a
 // gradient has a plane each.
 template <typename T, typename Tiles>
 __aicore__ inline void LoadPlanes(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
                                   const Tiles& tiles, uint32_t filter) {
-    const PlaneBox& box = tiles.inputs;
-    const int64_t* steps = tiles.steps;
-    tiles.ForImages([&](uint32_t lane, uint32_t lanes, uint64_t image, uint32_t channel) {
-        const int64_t first = steps[Tiles::kOffset] + filter * steps[Tiles::kFilterStep] +
-                              static_cast<int64_t>(image) * steps[Tiles::kImageStep] +
-                              channel * steps[Tiles::kChannelStep] +
-                              box.first[1] * steps[Tiles::kLineStep] + box.first[2];
-        for (uint32_t depth = 0; depth < box.size[0]; ++depth) {
-            const int64_t from = first + (box.first[0] + depth) * steps[Tiles::kDepthStep];
-            const LocalTensor<T> to = tile[lane * box.pitch + depth * box.depth];
-            if (box.joined) {
-                LoadRuns(to, gm[static_cast<uint64_t>(from)], lanes, box.size[1] * box.size[2],
-                         steps[Tiles::kChannelStep], box.pitch);
-                continue;
-            }
-            for (uint32_t i = 0; i < lanes; ++i) {
-                const int64_t line = from + i * steps[Tiles::kChannelStep];
-                LoadRuns(to[i * box.pitch], gm[static_cast<uint64_t>(line)], box.size[1],
-                         box.size[2], steps[Tiles::kLineStep], box.row);
-            }
-        }
-    });
+    LoadBox(tile, gm, tiles, tiles.inputs, tiles.steps, filter);
+}
+
+// Copy the gradients of the positions of a tile to UB, which arrive for the filters number `filter`
+// of the channels.
+template <typename T, typename Tiles>
+__aicore__ inline void LoadGradients(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                     const Tiles& tiles, uint32_t filter) {
+    const uint32_t* sizes = tiles.outputSizes;
+    const int64_t line = sizes[2];
+    const int64_t depth = line * sizes[1];
+    const int64_t plane = depth * sizes[0];
+    const int64_t channel = plane * tiles.filters;
+    const int64_t steps[] = {channel * tiles.channels, channel, depth, line, 0, plane};
+    LoadBox(tile, gm, tiles, tiles.outputs, steps, filter);
 }
 
 // Copy `count` numbers per filter to UB, `all` of which lie together, from the number `first` on:
@@ -350,6 +388,20 @@ __aicore__ inline void SideBySide(const LocalTensor<float>& dst, const LocalTens
     }
 }
 
+// The same for planes of any type, in float. rows: room for them where they are no floats.
+template <typename T>
+__aicore__ inline void TurnPlanes(const LocalTensor<float>& dst, const LocalTensor<T>& src,
+                                  const LocalTensor<float>& rows, uint32_t planes, uint32_t pitch) {
+    if constexpr (Same<T, float>::value) {
+        SideBySide(dst, src, planes, pitch);
+    } else {
+        Widen(rows, src, planes * pitch);
+        VectorBarrier();
+        SideBySide(dst, rows, planes, pitch);
+    }
+    VectorBarrier();
+}
+
 // The sums of a tile in UB, and what they are made of, positions of all planes side by side.
 template <bool kGradient>
 class DepthwiseSums {
@@ -370,7 +422,7 @@ class DepthwiseSums {
                                     uint32_t count) {
         constexpr uint32_t kLanes = kRepeatBytes / sizeof(float);
         const LocalTensor<float> taps = tapsBuf_.template Get<float>();
-        Turn(taps, numbers, planes, AlignElements<T>(count));
+        TurnPlanes(taps, numbers, rowsBuf_.template Get<float>(), planes, AlignElements<T>(count));
         // A zero times an infinity or NaN is NaN, which the sum of all such products shows.
         const uint32_t length = count * kLanePlanes;
         const LocalTensor<float> zeros = rowsBuf_.template Get<float>();
@@ -384,7 +436,8 @@ class DepthwiseSums {
     // Take a number per plane, which sums start with.
     template <typename T>
     __aicore__ inline void TakeBias(const LocalTensor<T>& numbers, uint32_t planes) {
-        Turn(biasBuf_.template Get<float>(), numbers, planes, AlignElements<T>(1));
+        TurnPlanes(biasBuf_.template Get<float>(), numbers, rowsBuf_.template Get<float>(), planes,
+                   AlignElements<T>(1));
     }
     // Begin the sums of a tile: with the bias, or with 0.
     __aicore__ inline void Start(const Tiles& tiles, bool biased) {
@@ -403,7 +456,8 @@ class DepthwiseSums {
     // Take what there is of the planes.
     template <typename T>
     __aicore__ inline void TakePlanes(const LocalTensor<T>& planes, const Tiles& tiles) {
-        Turn(planesBuf_.template Get<float>(), planes, tiles.planes, tiles.inputs.pitch);
+        TurnPlanes(planesBuf_.template Get<float>(), planes, rowsBuf_.template Get<float>(),
+                   tiles.planes, tiles.inputs.pitch);
     }
     // Add the products of the planes and these elements of the filters to the sums, in the order
     // of the elements.
@@ -455,20 +509,6 @@ class DepthwiseSums {
     // A transposition writes two blocks of positions.
     static constexpr uint32_t kBiasLength = (2 * kAtOnce + 1) * kLanePlanes;
 
-    // Bring planes of `pitch` elements side by side, in float.
-    template <typename T>
-    __aicore__ inline void Turn(const LocalTensor<float>& dst, const LocalTensor<T>& src,
-                                uint32_t planes, uint32_t pitch) {
-        if constexpr (Same<T, float>::value) {
-            SideBySide(dst, src, planes, pitch);
-        } else {
-            const LocalTensor<float> rows = rowsBuf_.template Get<float>();
-            Widen(rows, src, planes * pitch);
-            VectorBarrier();
-            SideBySide(dst, rows, planes, pitch);
-        }
-        VectorBarrier();
-    }
     // Calls run(first position, lanes of a repeat, repeats) for `count` positions that lie
     // together.
     template <typename Run>

@@ -10,21 +10,32 @@ from msopgen_wrap.graph.host_text import simplified
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.schedule.calls import target_name
 
+# What a call gives, and how the tiling function reads it.
+FORWARD, BY_INPUT, BY_FILTERS = "Read", "ReadGradient", "ReadFilters"
+_READ = {
+    "opgen.depthwise.default": FORWARD,
+    "opgen.depthwise_gradient.default": BY_INPUT,
+    "opgen.depthwise_filters.default": BY_FILTERS,
+}
+
 
 @dataclass(frozen=True)
 class DepthwiseCall:
-    """One convolution.
+    """One convolution, or a gradient of one.
 
     Attributes:
-        image: the operand that is convolved.
-        filters: the operand with the filters.
+        read: which of these.
+        image: the operand that is convolved; of a gradient by the input the one that arrives.
+        filters: the operand with the filters; of a gradient by them the one that arrives.
         bias: the operand that sums start with, "" where they start with 0.
         result: the output.
         strides, paddings, dilations: a number per spatial axis.
-        sizes: of a gradient by the input, those of the input along the spatial axes.
-        channels: and its number of channels.
+        sizes: of a gradient, those of the input or of the filters along the spatial axes.
+        count: of a gradient by the input its channels, of one by the filters the parts of the
+            images.
     """
 
+    read: str = FORWARD
     image: str = ""
     filters: str = ""
     bias: str = ""
@@ -33,7 +44,7 @@ class DepthwiseCall:
     paddings: tuple[ScalarExpr, ...] = ()
     dilations: tuple[ScalarExpr, ...] = ()
     sizes: tuple[ScalarExpr, ...] = ()
-    channels: tuple[ScalarExpr, ...] = ()
+    count: tuple[ScalarExpr, ...] = ()
 
     def numbers(self) -> dict[str, tuple[ScalarExpr, ...]]:
         """Return the numbers of the window by what they are."""
@@ -41,7 +52,7 @@ class DepthwiseCall:
 
     def every(self) -> list[ScalarExpr]:
         """Return all numbers that the tiling function reads."""
-        return [*self.strides, *self.paddings, *self.dilations, *self.sizes, *self.channels]
+        return [*self.strides, *self.paddings, *self.dilations, *self.sizes, *self.count]
 
 
 @dataclass
@@ -59,15 +70,16 @@ class DepthwiseReader(AnchorReader):
         """
         node, named = self.call_behind_outputs()
         image, filters, *rest = node.args
-        gradient = target_name(node) == "opgen.depthwise_gradient.default"
-        bias: Any = None if gradient else rest.pop(0)
+        read = _READ[target_name(node)]
+        bias: Any = rest.pop(0) if read == FORWARD else None
         names = [self.viewed(image, DENSE_STEPS | {"slice"}), self.tensor(filters)]
         names.append("" if bias is None else self.tensor(bias))
         if len({*names}) < len(names):
             raise self.refusal(node, "it reads a tensor twice")
         strides, paddings, dilations = map(self._numbers, rest[:3])
-        sizes, channels = rest[3:] if gradient else ((), None)
+        sizes, *count = rest[3:] or [()]
         return DepthwiseCall(
+            read=read,
             image=names[0],
             filters=names[1],
             bias=names[2],
@@ -76,7 +88,7 @@ class DepthwiseReader(AnchorReader):
             paddings=paddings,
             dilations=dilations,
             sizes=self._numbers(sizes),
-            channels=self._numbers([channels]) if gradient else (),
+            count=self._numbers(count),
         )
 
     def _numbers(self, given: Any) -> tuple[ScalarExpr, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.families.depthwise.call import BY_FILTERS, BY_INPUT
 from msopgen_wrap.families.depthwise.plan import DepthwisePlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
@@ -39,7 +40,8 @@ def _values(plan: DepthwisePlan, style: str) -> dict[str, Any]:
         branch["note"] = plan.variants[branch["variant"]].label()
     return {
         **entry_values(plan.spec, style, branches),
-        "gradient": bool(plan.call.sizes),
+        "gradient": plan.call.read == BY_INPUT,
+        "of_filters": plan.call.read == BY_FILTERS,
         "kernels": [_kernel(plan, body) for body in class_bodies(plan)],
     }
 

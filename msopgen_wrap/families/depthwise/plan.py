@@ -7,7 +7,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.call_variants import different_variants, read_variants
-from msopgen_wrap.families.depthwise.call import DepthwiseCall, DepthwiseReader
+from msopgen_wrap.families.depthwise.call import BY_FILTERS, DepthwiseCall, DepthwiseReader
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.scalars import Const
@@ -131,6 +131,17 @@ def budget(spec: OpSpec, call: DepthwiseCall, combo: int) -> Budget:
         Buffer(f"{call.image}Queue", size[call.image], 2),
         Buffer("planes", 4),
         Buffer("rows", 0, per_number=4),
+    ]
+    if call.read == BY_FILTERS:
+        return Budget(
+            (
+                *buffers,
+                Buffer("sums", 0, per_number=4),
+                Buffer(f"{call.filters}Queue", 0, per_row=2 * size[call.filters]),
+                Buffer("gradients", 0, per_row=4),
+            )
+        )
+    buffers += [
         Buffer("sums", 0, per_row=4),
         Buffer(f"{call.result}Queue", 0, per_row=2 * size[call.result]),
         Buffer("bias", 0, fixed=_BIAS_BYTES),
@@ -141,5 +152,6 @@ def budget(spec: OpSpec, call: DepthwiseCall, combo: int) -> Budget:
 
 
 def bytes_per_tap(spec: OpSpec, call: DepthwiseCall, combo: int) -> int:
-    """Return the bytes of UB per element of the filters: as it is loaded, and in float."""
-    return DTYPE_BYTES[spec.param(call.filters).dtypes[combo]] + 4
+    """Return the bytes of UB per element of the filters: as in memory, and in float."""
+    name = call.result if call.read == BY_FILTERS else call.filters
+    return DTYPE_BYTES[spec.param(name).dtypes[combo]] + 4

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msopgen_wrap.families.depthwise.call import BY_FILTERS
 from msopgen_wrap.families.depthwise.plan import DepthwisePlan, bytes_per_tap
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.render.kernel import member_name
@@ -42,6 +43,13 @@ _FIELDS = [
     field_row("uint32_t", "tapsLength", 0, "elements of the filters of a tile"),
     field_row("uint32_t", "storeLength", 0, "results of a tile"),
 ]
+# Of a gradient by the filters.
+_OF_FILTERS = [
+    field_row("uint32_t", "images", 0, "of the input"),
+    field_row("uint32_t", "parts", 0, "of the images, each of which has sums of its own"),
+    field_row("uint32_t", "slots", 0, "of eight positions for each element of a filter"),
+    field_row("uint32_t", "sumsLength", 0, "sums of all slots"),
+]
 
 
 def render_tiling(plan: DepthwisePlan, style: str) -> TilingText:
@@ -53,6 +61,7 @@ def render_tiling(plan: DepthwisePlan, style: str) -> TilingText:
     """
     spec, call = plan.spec, plan.call
     values = shared_values(spec, plan, style, {}, all_views=True)
+    fields = [*_FIELDS, *(_OF_FILTERS if call.read == BY_FILTERS else ())]
     text = (
         environment("depthwise")
         .get_template("tiling.cpp.jinja")
@@ -65,14 +74,15 @@ def render_tiling(plan: DepthwisePlan, style: str) -> TilingText:
             result=member_name(spec.outputs[0], True, spec),
             numbers={k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
             sizes=", ".join(map(to_cpp, call.sizes)),
-            channels="".join(map(to_cpp, call.channels)),
+            count="".join(map(to_cpp, call.count)),
+            read=call.read,
             budgets=_budgets(plan),
             lists=_LISTS,
-            lengths=[f["name"] for f in _FIELDS if f["name"].endswith("Length")],
+            singles=[f["name"] for f in fields if not f["count"] and f["type"] == "uint32_t"],
         )
     )
     headers = ('"opgen_depthwise_space.h"', '"opgen_tile_budget.h"')
-    return tiling_text(spec, style, text, values, list(_FIELDS), headers)
+    return tiling_text(spec, style, text, values, fields, headers)
 
 
 # Field and member of the host's space.

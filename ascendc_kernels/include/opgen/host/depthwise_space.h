@@ -33,14 +33,16 @@ struct DepthwiseSpace {
     int64_t images = 0, channels = 0;
     int64_t filters = 1;    // of a channel
     bool gradient = false;  // by the input, of the gradient that arrives
+    int64_t parts = -1;     // of the images, of a gradient by the filters
     std::vector<int64_t> input, output, window, strides, paddings, dilations;
     // Elements between images, channels, depths and lines of the input, its first element, and
     // elements between the planes of one channel's filters.
     int64_t inputSteps[6] = {};
     int64_t tileOutputs[kDepthwiseAxes] = {1, 1, 1};
     int64_t tileTaps[kDepthwiseAxes] = {1, 1, 1};
-    int64_t loadLength = 0, rowsLength = 0;
+    int64_t loadLength = 0, rowsLength = 0, sumsLength = 0;
     int64_t tapsLength = 0, storeLength = 0;
+    int64_t slots = 1;  // of sums per element of a filter, of a gradient by the filters
     int64_t cores = 1;
 
     // Read the sizes of a call; returns why it is no convolution, "" when it is one. The lists have
@@ -55,8 +57,9 @@ struct DepthwiseSpace {
         }
         images = x.dim[0];
         channels = x.dim[1];
-        input = LastThree(std::vector<int64_t>(x.dim.begin() + 2, x.dim.end()), 1);
-        return Place(x, weight, input, output);
+        input = Spatial(x.dim);
+        window = Spatial(weight.dim);
+        return Place(x, weight, weight.dim[1] == 1 ? weight.dim[0] : 0, input, output);
     }
     // Read the sizes of a gradient by the input. x: the gradient that arrives; sizes: of the input,
     // without its images and channels; givenChannels: of the input.
@@ -72,10 +75,11 @@ struct DepthwiseSpace {
         gradient = true;
         images = x.dim[0];
         channels = givenChannels;
-        input = LastThree(std::vector<int64_t>(x.dim.begin() + 2, x.dim.end()), 1);
+        input = Spatial(x.dim);
         output = LastThree(sizes, 1);
+        window = Spatial(weight.dim);
         std::vector<int64_t> positions;
-        refusal = Place(x, weight, output, positions);
+        refusal = Place(x, weight, weight.dim[1] == 1 ? weight.dim[0] : 0, output, positions);
         if (refusal.empty() && (positions != input || x.dim[1] != weight.dim[0])) {
             return "a gradient of shape " + ShapeText(x.dim) + " arrives, " +
                    ShapeText({weight.dim[0]}) + " filters have " + ShapeText(positions);
@@ -84,9 +88,39 @@ struct DepthwiseSpace {
         inputSteps[1] = Times(filters, x.stride[1]);
         return refusal;
     }
+    // Read the sizes of a gradient by the filters. rows: the gradient that arrives; sizes: of a
+    // filter; givenParts: of the images, each of which has sums of its own.
+    std::string ReadFilters(const View& x, const View& rows,
+                            const std::vector<int64_t>& givenStrides,
+                            const std::vector<int64_t>& givenPaddings,
+                            const std::vector<int64_t>& givenDilations,
+                            const std::vector<int64_t>& sizes, int64_t givenParts) {
+        std::string refusal = ReadNumbers(x, rows, givenStrides, givenPaddings, givenDilations);
+        if (!refusal.empty()) {
+            return refusal;
+        }
+        parts = givenParts;
+        images = x.dim[0];
+        channels = x.dim[1];
+        input = Spatial(x.dim);
+        window = LastThree(sizes, 1);
+        refusal = Place(x, rows, rows.dim[1], input, output);
+        if (refusal.empty() && (output != Spatial(rows.dim) || rows.dim[0] != images || parts < 0 ||
+                                (parts == 0) != (images == 0))) {
+            return "a gradient of shape " + ShapeText(rows.dim) + " arrives, filters of " +
+                   ShapeText(window) + " have " + ShapeText(output) + " positions in " +
+                   ShapeText(x.dim);
+        }
+        return refusal;
+    }
     // Shape of the result, of as many axes as the input.
     std::vector<int64_t> Dims(size_t rank) const {
-        std::vector<int64_t> dims(output.end() - static_cast<int64_t>(rank - 2), output.end());
+        const std::vector<int64_t>& sizes = parts < 0 ? output : window;
+        std::vector<int64_t> dims(sizes.end() - static_cast<int64_t>(rank - 2), sizes.end());
+        if (parts >= 0) {
+            dims.insert(dims.begin(), {parts, Times(channels, filters)});
+            return dims;
+        }
         dims.insert(dims.begin(), {images, gradient ? channels : Times(channels, filters)});
         return dims;
     }
@@ -102,6 +136,9 @@ struct DepthwiseSpace {
             tileOutputs[i] = output[i];
             tileTaps[i] = window[i];
         }
+        if (parts >= 0) {
+            LimitTaps();
+        }
         const int64_t read = Times(Times(Planes(), element), Product(input));
         const int64_t used =
             std::min(coresOfChip, std::max<int64_t>(1, read / kDepthwiseBytesPerCore));
@@ -111,6 +148,13 @@ struct DepthwiseSpace {
                        "time, " +
                        std::to_string(room) + " bytes";
             }
+        }
+        if (parts >= 0) {
+            const int64_t groups = CeilDiv(channels, kLanePlanes);
+            const int64_t units = std::max<int64_t>(1, Times(parts, Times(groups, filters)));
+            cores = std::min(used, units);
+            cores = CeilDiv(units, CeilDiv(units, cores));
+            return "";
         }
         // Parts of planes where there are fewer groups of planes than cores.
         constexpr int64_t kLeastRows = 4;
@@ -133,9 +177,31 @@ struct DepthwiseSpace {
  private:
     static constexpr int64_t kBlockBytes = 32;
     static constexpr int64_t kTurned = 16;  // positions that a transposition writes at a time
+    static constexpr int64_t kSlot = 64;    // sums of a slot: eight positions of eight planes
+    static constexpr int64_t kMostSlots = 32;
+    static constexpr int64_t kMostTaps = 64;     // along an axis
+    static constexpr int64_t kMostSums = 16384;  // of all slots
 
-    static int64_t Product(const std::vector<int64_t>& sizes) {
+    template <typename List>
+    static int64_t Product(const List& sizes) {
         return Times(Times(sizes[0], sizes[1]), sizes[2]);
+    }
+    // Sums of a gradient by the filters: as many slots for each element as fit, and parts of
+    // filters where one slot is too many.
+    void LimitTaps() {
+        for (int64_t& taps : tileTaps) {
+            taps = std::min(taps, kMostTaps);
+        }
+        // Parts of filters follow one another in memory.
+        tileTaps[1] = tileTaps[2] < window[2] ? 1 : tileTaps[1];
+        tileTaps[0] = tileTaps[1] < window[1] ? 1 : tileTaps[0];
+        while (Times(Product(tileTaps), kSlot) > kMostSums &&
+               (Half(tileTaps[0], 1) || Half(tileTaps[1], 1) || Half(tileTaps[2], 1))) {
+        }
+        slots = std::min(kMostSlots, kMostSums / Times(Product(tileTaps), kSlot));
+    }
+    static std::vector<int64_t> Spatial(const std::vector<int64_t>& dims) {
+        return LastThree(std::vector<int64_t>(dims.begin() + 2, dims.end()), 1);
     }
     // The last three numbers, others before them.
     static std::vector<int64_t> LastThree(const std::vector<int64_t>& given, int64_t other) {
@@ -153,20 +219,21 @@ struct DepthwiseSpace {
             return "a convolution needs an input and filters of 3 to 5 axes, not " +
                    ShapeText(x.dim) + " and " + ShapeText(weight.dim);
         }
-        window = LastThree(std::vector<int64_t>(weight.dim.begin() + 2, weight.dim.end()), 1);
         strides = LastThree(givenStrides, 1);
         paddings = LastThree(givenPaddings, 0);
         dilations = LastThree(givenDilations, 1);
         return "";
     }
-    // Count the positions of a convolution of planes of `sizes`; returns why it has none.
-    std::string Place(const View& x, const View& weight, const std::vector<int64_t>& sizes,
-                      std::vector<int64_t>& positions) {
-        if (weight.dim[1] != 1 || channels < 1 || weight.dim[0] % channels != 0) {
-            return std::to_string(channels) + " channels and filters of shape " +
-                   ShapeText(weight.dim) + " do not make a group of each channel";
+    // Count the positions of a convolution of planes of `sizes`; returns why it has none. other:
+    // the filters, or the gradient that arrives; allFilters: how many there are, 0: of several
+    // channels.
+    std::string Place(const View& x, const View& other, int64_t allFilters,
+                      const std::vector<int64_t>& sizes, std::vector<int64_t>& positions) {
+        if (allFilters < 1 || channels < 1 || allFilters % channels != 0) {
+            return std::to_string(channels) + " channels and a tensor of shape " +
+                   ShapeText(other.dim) + " do not make a group of each channel";
         }
-        filters = weight.dim[0] / channels;
+        filters = allFilters / channels;
         positions.assign(kDepthwiseAxes, 0);
         for (size_t i = 0; i < static_cast<size_t>(kDepthwiseAxes); ++i) {
             if (strides[i] < 1 || dilations[i] < 1 || paddings[i] < 0) {
@@ -187,7 +254,7 @@ struct DepthwiseSpace {
             }
             positions[i] = (padded - reach) / strides[i] + 1;
         }
-        return Lie(x, weight);
+        return Lie(x, other);
     }
     // Note how the input lies; returns why it cannot be read.
     std::string Lie(const View& x, const View& weight) {
@@ -195,7 +262,8 @@ struct DepthwiseSpace {
         const std::vector<int64_t> dense = View::Dense(weight.dim).stride;
         for (size_t i = 0; i <= last; ++i) {
             if (weight.dim[i] > 1 && weight.stride[i] != dense[i]) {
-                return "filters do not lie without gaps: strides of " + ShapeText(weight.stride);
+                return "filters or a gradient do not lie without gaps: strides of " +
+                       ShapeText(weight.stride);
             }
         }
         if (x.dim[last] > 1 && x.stride[last] != 1) {
@@ -235,7 +303,7 @@ struct DepthwiseSpace {
         if (rows[1] > kMaxBlockCount || tileOutputs[1] > kMaxBlockCount) {
             return false;
         }
-        const int64_t taps = AlignUp(Times(Times(tileTaps[0], tileTaps[1]), tileTaps[2]), kTurned);
+        const int64_t taps = AlignUp(Product(tileTaps), kTurned);
         const int64_t lines = Times(rows[1], AlignUp(rows[2], unit_));
         const int64_t loaded = AlignUp(Times(rows[0], lines), kTurned);
         const bool joined = tileOutputs[2] == output[2];
@@ -246,8 +314,9 @@ struct DepthwiseSpace {
         storeLength = Times(kLanePlanes, stored);
         tapsLength = Times(kLanePlanes, taps);
         rowsLength = std::max({loadLength, storeLength, Times(2, tapsLength)});
+        sumsLength = parts < 0 ? 0 : Times(Times(Product(tileTaps), slots), kSlot);
         return budget_.element * static_cast<double>(loadLength) +
-                   budget_.number * static_cast<double>(rowsLength) +
+                   budget_.number * static_cast<double>(rowsLength + sumsLength) +
                    budget_.result * static_cast<double>(storeLength) +
                    budget_.tap * static_cast<double>(tapsLength) <=
                static_cast<double>(room_);
