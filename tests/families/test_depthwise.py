@@ -174,6 +174,23 @@ def test_infinite_filters_meet_the_zeros_around_a_plane(tmp_path):
     assert result.findings == []
 
 
+def test_infinite_gradients_meet_the_zeros_around_a_plane(tmp_path):
+    """The gradients of elements of the filters that lie outside there are NaN."""
+    gradient = gradient_spec(spec_of(CASES["padded"], "DepthwiseInfiniteGradient"))
+    op = BuiltOp(gradient, tmp_path)
+    inputs = {"x": torch.randn(1, 9, 8, 7), "w": torch.randn(9, 1, 3, 3), "b": torch.randn(9)}
+    inputs["grad_z"] = torch.randn(1, 9, 8, 7)
+    inputs["grad_z"][0, 4, 0, 3] = float("inf")
+    given = {name: inputs[name] for name in (p.name for p in gradient.inputs)}
+    outputs, golden, result = op.run(given, mode="check")
+    made = outputs["grad_w"]
+    assert bool(torch.isnan(made[4, 0, 0]).all()) and int(torch.isnan(made).sum()) == 3
+    torch.testing.assert_close(
+        made.double(), golden["grad_w"], equal_nan=True, rtol=1e-4, atol=1e-4
+    )
+    assert result.findings == []
+
+
 def test_tiling_refuses_what_is_no_convolution(tmp_path):
     op = BuiltOp(spec_of(CASES["padded"], "DepthwiseRefused"), tmp_path)
     given = [torch.zeros(1, 4, 2, 2), torch.zeros(6, 1, 3, 3), torch.zeros(6)]

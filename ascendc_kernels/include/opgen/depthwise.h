@@ -117,6 +117,7 @@ class DepthwiseTiles {
     // Go to a part of the filters' elements, and to the elements of the planes that they meet.
     __aicore__ inline void SeekTaps(uint32_t chunk) {
         uint32_t index = chunk;
+        outside = false;
         for (uint32_t i = kDepthwiseAxes; i > 0; --i) {
             const uint32_t a = i - 1;
             const uint32_t first = index % chunksOf_[a] * tileTaps_[a];
@@ -196,6 +197,7 @@ class DepthwiseTiles {
     uint32_t planes = 0;                     // of the tile
     PlaneBox outputs;                        // of the tile
     PlaneBox inputs;                         // what there is of what they read
+    bool outside = false;                    // whether they read more than that
     uint32_t firstTap[kDepthwiseAxes] = {};  // elements of the filters
     uint32_t taps[kDepthwiseAxes] = {};
 
@@ -232,6 +234,7 @@ class DepthwiseTiles {
         const int64_t to = end < inputSizes[axis] ? end : inputSizes[axis];
         inputs.first[axis] = from;
         inputs.size[axis] = to > from ? static_cast<uint32_t>(to - from) : 0;
+        outside = outside || from > begin || to < end;
     }
 
     int64_t padding_[kDepthwiseAxes] = {};

@@ -45,10 +45,14 @@ class DepthwiseFilterSums {
         pipe->InitBuffer(gradientsBuf_, Bytes<float>(tiling.storeLength));
         pipe->InitBuffer(sumsBuf_, Bytes<float>(tiling.sumsLength));
         pipe->InitBuffer(resultsBuf_, Bytes<float>(tiling.tapsLength));
+        pipe->InitBuffer(zerosBuf_, Bytes<float>(kSlot));
     }
-    // Begin the sums of so many elements of the filters.
-    __aicore__ inline void Start(uint32_t taps) {
+    // Begin the sums of so many elements of the filters; careful: with the products of gradients
+    // and the zeros around the planes, which are NaN for an infinity or NaN.
+    __aicore__ inline void Start(uint32_t taps, bool careful) {
+        careful_ = careful;
         AscendC::Duplicate(Sums(), 0.0f, taps * slots_ * kSlot);
+        AscendC::Duplicate(zerosBuf_.template Get<float>(), 0.0f, kSlot);
         VectorBarrier();
     }
     template <typename T>
@@ -58,8 +62,21 @@ class DepthwiseFilterSums {
     }
     template <typename T>
     __aicore__ inline void TakeGradients(const LocalTensor<T>& gradients, const Tiles& tiles) {
-        TurnPlanes(gradientsBuf_.template Get<float>(), gradients, rowsBuf_.template Get<float>(),
-                   tiles.planes, tiles.outputs.pitch);
+        const LocalTensor<float> turned = gradientsBuf_.template Get<float>();
+        const LocalTensor<float> rows = rowsBuf_.template Get<float>();
+        TurnPlanes(turned, gradients, rows, tiles.planes, tiles.outputs.pitch);
+        if (tiles.outside && !careful_) {
+            NoteInfinite(turned, rows, tiles.outputs.pitch * kLanePlanes);
+        }
+    }
+    // Whether all gradients were finite numbers of tiles whose positions read beyond the planes; if
+    // not, the sums have to be made again with care.
+    __aicore__ inline bool Finite() {
+        const LocalTensor<float> sum = resultsBuf_.template Get<float>();
+        AscendC::ReduceSum(sum, zerosBuf_.template Get<float>(), sum[kSlot],
+                           static_cast<int32_t>(kSlot));
+        VectorBarrier();
+        return FirstElement(sum) == 0.0f;
     }
     // Add the products of a tile for these elements of the filters.
     __aicore__ inline void Multiply(const Tiles& tiles) {
@@ -67,6 +84,9 @@ class DepthwiseFilterSums {
             for (uint32_t tap = 0; tap < tiles.taps[axis]; ++tap) {
                 parts_[axis][tap] = tiles.PartOf(axis, tap);
             }
+        }
+        if (careful_ && tiles.outside) {
+            AddOutside(tiles);
         }
         const uint32_t rows = tiles.outputs.size[1];
         const uint32_t columns = tiles.outputs.size[2];
@@ -224,6 +244,59 @@ class DepthwiseFilterSums {
                     }
                 });
     }
+    // Add zeros times `count` gradients to sums of such products, which show an infinity or NaN.
+    __aicore__ inline void NoteInfinite(const LocalTensor<float>& gradients,
+                                        const LocalTensor<float>& rows, uint32_t count) {
+        AscendC::Muls(rows, gradients, 0.0f, count);
+        VectorBarrier();
+        uint32_t left = count;
+        while (left > kSlot) {
+            const uint32_t half = left / 2 / kLanePlanes * kLanePlanes;
+            left -= half;
+            AscendC::Add(rows, rows, rows[left], half);
+            VectorBarrier();
+        }
+        const LocalTensor<float> zeros = zerosBuf_.template Get<float>();
+        AscendC::Add(zeros, zeros, rows, left);
+        VectorBarrier();
+    }
+    // Add the products of zeros and the gradients whose element of the planes lies outside.
+    __aicore__ inline void AddOutside(const Tiles& tiles) {
+        const PlaneBox& box = tiles.outputs;
+        uint32_t tap = 0;
+        for (uint32_t d = 0; d < tiles.taps[0]; ++d) {
+            for (uint32_t h = 0; h < tiles.taps[1]; ++h) {
+                for (uint32_t w = 0; w < tiles.taps[2]; ++w, ++tap) {
+                    const AxisPart& columns = parts_[2][w];
+                    for (uint32_t i = 0; i < box.size[0] * box.size[1]; ++i) {
+                        const uint32_t depth = i / box.size[1];
+                        const uint32_t row = i % box.size[1];
+                        const bool inside =
+                            parts_[0][d].Has(depth) && parts_[1][h].Has(row) && columns.count > 0;
+                        const uint32_t before = inside ? columns.first : box.size[2];
+                        const uint32_t behind = inside ? columns.first + columns.count : before;
+                        const uint32_t at = depth * box.depth + row * box.row;
+                        AddZeros(tap, at, before);
+                        AddZeros(tap, at + behind, box.size[2] - behind);
+                    }
+                }
+            }
+        }
+    }
+    // Add the products of zeros and the gradients of `count` positions that lie together.
+    __aicore__ inline void AddZeros(uint32_t tap, uint32_t at, uint32_t count) {
+        const LocalTensor<float> gradients = gradientsBuf_.template Get<float>();
+        const LocalTensor<float> sums = Sums()[tap * slots_ * kSlot];
+        const LocalTensor<float> zeros = resultsBuf_.template Get<float>();
+        for (uint32_t done = 0; done < count; done += kAtOnce) {
+            const uint32_t left = count - done;
+            const uint32_t lanes = (left < kAtOnce ? left : kAtOnce) * kLanePlanes;
+            AscendC::Muls(zeros, gradients[(at + done) * kLanePlanes], 0.0f, lanes);
+            VectorBarrier();
+            AscendC::Add(sums, sums, zeros, lanes);
+            VectorBarrier();
+        }
+    }
     // One instruction: `count` positions to each of `repeat` slots.
     __aicore__ inline void AddProducts(uint32_t tap, uint32_t slot, uint32_t element, uint32_t of,
                                        uint32_t count, uint32_t repeat,
@@ -240,9 +313,11 @@ class DepthwiseFilterSums {
     AscendC::TBuf<AscendC::TPosition::VECCALC> gradientsBuf_;  // side by side
     AscendC::TBuf<AscendC::TPosition::VECCALC> sumsBuf_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> resultsBuf_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> zerosBuf_;  // sums of zeros times the gradients
     AxisPart parts_[kDepthwiseAxes][kMostTaps];
     uint32_t slots_ = 1;
     uint32_t group_ = 1;
+    bool careful_ = false;
 };
 
 // Copy the filters of a unit to GM: `count` elements of each, from `first` on.

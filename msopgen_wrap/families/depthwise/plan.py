@@ -26,6 +26,8 @@ MODES = {"depthwise": 0}
 FLOATS = ("float16", "bfloat16", "float32")
 # Bytes of the numbers that sums start with, as opgen/depthwise.h has it.
 _BIAS_BYTES = 544
+# Bytes of a slot of sums, as opgen/depthwise_filters.h has it.
+_SLOT_BYTES = 256
 # Elements of the largest type that the bias of eight planes takes, a block each.
 _LOADED_BIAS_BYTES = 256
 
@@ -139,6 +141,7 @@ def budget(spec: OpSpec, call: DepthwiseCall, combo: int) -> Budget:
                 Buffer("sums", 0, per_number=4),
                 Buffer(f"{call.filters}Queue", 0, per_row=2 * size[call.filters]),
                 Buffer("gradients", 0, per_row=4),
+                Buffer("zeros", 0, fixed=_SLOT_BYTES),
             )
         )
     buffers += [

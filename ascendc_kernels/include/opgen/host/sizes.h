@@ -95,9 +95,10 @@ inline bool BroadcastsTo(const std::vector<int64_t>& other, const std::vector<in
 inline bool SameAlong(int64_t axis, const std::vector<int64_t>& other,
                       const std::vector<int64_t>& dims) {
     const int64_t rank = static_cast<int64_t>(dims.size());
-    const int64_t lead = rank - static_cast<int64_t>(other.size());
     const int64_t at = axis < 0 ? axis + rank : axis;
-    return at >= lead && other[static_cast<size_t>(at - lead)] == dims[static_cast<size_t>(at)];
+    const int64_t own = at - (rank - static_cast<int64_t>(other.size()));
+    const int64_t size = own < 0 ? 1 : other[static_cast<size_t>(own)];
+    return size == dims[static_cast<size_t>(at)];
 }
 
 // Whether two shapes are equal but for leading ones.
