@@ -114,8 +114,7 @@ class DepthwiseFilterSums {
         }
     }
     // Write the sums, one filter after another.
-    template <typename T>
-    __aicore__ inline void Finish(const LocalTensor<T>& results, uint32_t taps) {
+    __aicore__ inline void Finish(const LocalTensor<float>& results, uint32_t taps) {
         const LocalTensor<float> sums = Sums();
         for (uint32_t left = slots_; left > 1;) {
             const uint32_t half = left / 2;
@@ -137,15 +136,8 @@ class DepthwiseFilterSums {
         blocks.srcStride = static_cast<uint16_t>(slots_ * kSlot / kLanePlanes - 1);
         AscendC::DataCopy(dense, sums, blocks);
         VectorBarrier();
-        if constexpr (Same<T, float>::value) {
-            TransposeMatrix(results, dense, pitch, kLanePlanes, pitch);
-        } else {
-            const LocalTensor<float> rows = rowsBuf_.template Get<float>();
-            TransposeMatrix(rows, dense, pitch, kLanePlanes, pitch);
-            VectorBarrier();
-            NarrowCopy(results, rows, kLanePlanes * pitch);
-        }
-        VectorBarrier();  // the next unit overwrites sums and rows
+        TransposeMatrix(results, dense, pitch, kLanePlanes, pitch);
+        VectorBarrier();  // the next unit overwrites sums
     }
     // Elements from a filter in UB to the next.
     __aicore__ inline static uint32_t FilterPitch(uint32_t taps) {
@@ -321,17 +313,17 @@ class DepthwiseFilterSums {
 };
 
 // Copy the filters of a unit to GM: `count` elements of each, from `first` on.
-template <typename T>
-__aicore__ inline void StoreFilters(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+__aicore__ inline void StoreFilters(const GlobalTensor<float>& gm, const LocalTensor<float>& tile,
                                     const DepthwiseTiles<false>& tiles, const FilterUnit& unit) {
     const uint32_t count = tiles.Taps();
     const uint32_t all = tiles.AllTaps();
     const uint64_t channel = unit.part * tiles.channels + unit.group * kLanePlanes;
     const uint64_t to = (channel * tiles.filters + unit.filter) * all + tiles.FirstTap();
-    AscendC::DataCopyExtParams runs{static_cast<uint16_t>(tiles.planes), Bytes<T>(count), 0, 0, 0};
+    AscendC::DataCopyExtParams runs{static_cast<uint16_t>(tiles.planes), Bytes<float>(count), 0, 0,
+                                    0};
     const uint32_t pitch = DepthwiseFilterSums::FilterPitch(count);
-    runs.srcStride = Bytes<T>(pitch - AlignElements<T>(count)) / kBlockBytes;
-    runs.dstStride = Bytes<T>(tiles.filters * all - count);
+    runs.srcStride = Bytes<float>(pitch - AlignElements<float>(count)) / kBlockBytes;
+    runs.dstStride = Bytes<float>(tiles.filters * all - count);
     AscendC::DataCopyPad(gm[to], tile, runs);
 }
 

@@ -182,8 +182,8 @@ __aicore__ inline void ClearForLoad(const LocalTensor<T>& tile, uint32_t count) 
 
 // How many times LoadBox brings an element that all columns share: one block of it, once narrowed.
 template <typename T>
-constexpr uint32_t kSpreadLanes = kBlockBytes /
-                                  (sizeof(T) > sizeof(float) ? sizeof(float) : sizeof(T));
+constexpr uint32_t kSpreadLanes =
+    kBlockBytes / (sizeof(T) > sizeof(float) ? sizeof(float) : sizeof(T));
 
 // Words of `src` whose bit is set, one behind the other; returns how many.
 template <typename T>

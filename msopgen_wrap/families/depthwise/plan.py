@@ -99,11 +99,21 @@ def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
 
 
 def _check_dtypes(spec: OpSpec, call: DepthwiseCall) -> None:
-    """Refuse what is not computed in float.
+    """Refuse what is not computed in float, and sums of parts that are not floats.
 
     Raises:
-        OpgenError: OPG332.
+        OpgenError: OPG332, OPG350.
     """
+    if call.read == BY_FILTERS and {*spec.param(call.result).dtypes} != {"float32"}:
+        raise OpgenError(
+            Diagnostic(
+                "OPG350",
+                f"{spec.op} has sums of parts of its images in another dtype than float32",
+                spec.param(call.result).location,
+                "cores add up products in float32, and another pass adds up their sums",
+                "ask for the gradient of the filters, which is the sum of all parts",
+            )
+        )
     for name in filter(None, (call.image, call.filters, call.bias, call.result)):
         for dtype in spec.param(name).dtypes:
             if dtype not in FLOATS:
