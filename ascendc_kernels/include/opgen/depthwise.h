@@ -274,9 +274,9 @@ __aicore__ inline void LoadRuns(const LocalTensor<T>& tile, const GlobalTensor<T
 // lines, the first element, and elements between the planes of one channel, of which this is number
 // `filter`.
 template <typename T, typename Tiles>
-__aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
-                               const Tiles& tiles, const PlaneBox& box, const int64_t* steps,
-                               uint32_t filter) {
+__aicore__ inline void LoadPlaneBox(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
+                                    const Tiles& tiles, const PlaneBox& box, const int64_t* steps,
+                                    uint32_t filter) {
     tiles.ForImages([&](uint32_t lane, uint32_t lanes, uint64_t image, uint32_t channel) {
         const int64_t first = steps[kOffset] + filter * steps[kFilterStep] +
                               static_cast<int64_t>(image) * steps[kImageStep] +
@@ -304,7 +304,7 @@ __aicore__ inline void LoadBox(const LocalTensor<T>& tile, const GlobalTensor<T>
 template <typename T, typename Tiles>
 __aicore__ inline void LoadPlanes(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
                                   const Tiles& tiles, uint32_t filter) {
-    LoadBox(tile, gm, tiles, tiles.inputs, tiles.steps, filter);
+    LoadPlaneBox(tile, gm, tiles, tiles.inputs, tiles.steps, filter);
 }
 
 // Copy the gradients of the positions of a tile to UB, which arrive for the filters number `filter`
@@ -318,7 +318,7 @@ __aicore__ inline void LoadGradients(const LocalTensor<T>& tile, const GlobalTen
     const int64_t plane = depth * sizes[0];
     const int64_t channel = plane * tiles.filters;
     const int64_t steps[] = {channel * tiles.channels, channel, depth, line, 0, plane};
-    LoadBox(tile, gm, tiles, tiles.outputs, steps, filter);
+    LoadPlaneBox(tile, gm, tiles, tiles.outputs, steps, filter);
 }
 
 // Copy `count` numbers per filter to UB, `all` of which lie together, from the number `first` on:

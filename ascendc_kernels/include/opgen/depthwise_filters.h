@@ -71,7 +71,7 @@ class DepthwiseFilterSums {
     }
     // Whether all gradients were finite numbers of tiles whose positions read beyond the planes; if
     // not, the sums have to be made again with care.
-    __aicore__ inline bool Finite() {
+    __aicore__ inline bool IsFinite() {
         const LocalTensor<float> sum = resultsBuf_.template Get<float>();
         AscendC::ReduceSum(sum, zerosBuf_.template Get<float>(), sum[kSlot],
                            static_cast<int32_t>(kSlot));

@@ -309,7 +309,7 @@ class Phases:
             if node.op != "call_function" or not moves or is_filled(node):
                 continue
             if not is_given(node.args[0]):
-                return self.write(node.args[0])
+                return self.write(_without_axes_of_one(node.args[0]))
             if target_name(node) in RESHAPES and is_expanded(node.args[0]):
                 return self.write(node)
             if target_name(node) != PLACE and _is_placed_repeat(node.args[0]):
@@ -492,6 +492,16 @@ class Phases:
             index: {site: _elements(node) for node, site in sites(graph).items()}
             for index, graph in graphs.items()
         }
+
+
+def _without_axes_of_one(value: Any) -> Any:
+    """Return what a value is before axes of one element are put in or left out.
+
+    Its operands may lack such axes; a view of the value in the workspace has them.
+    """
+    while target_name(value) in AXES_OF_ONE and not is_expanded(value):
+        value = value.args[0]
+    return value
 
 
 def _is_placed_repeat(node: Any) -> bool:
