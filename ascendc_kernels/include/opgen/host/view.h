@@ -120,11 +120,15 @@ struct View {
         to[i] = std::min(std::max<int64_t>(0, to[i] - start), length);
         return true;
     }
-    // Some elements of an output along an axis: none of an axis without elements.
+    // Some elements of an output along an axis, as far as it has these: what stands before a slice
+    // of a shorter axis than its start is all of the axis.
     bool Slab(int64_t axis, int64_t start, int64_t length) {
         size_t i = 0;
-        const bool none = Axis(axis, i) && dim[i] == 0 && !EmptyBeside(i);
-        return none ? start >= 0 && length >= 0 : Slice(axis, start, length);
+        if (!Axis(axis, i) || start < 0 || length < 0 || EmptyBeside(i)) {
+            return Slice(axis, start, length);
+        }
+        const int64_t first = std::min(start, dim[i]);
+        return Slice(axis, first, std::min(length, dim[i] - first));
     }
     // The tensor in a larger one: `before` elements before it, `length` with what lies behind. A
     // size other than `size` is 1 and broadcast, which it remains. A tensor without elements may
