@@ -40,27 +40,47 @@ thread_local Deadline* t_deadline __attribute__((tls_model("initial-exec"))) = n
 const char kLimitMark = 0;  // tells these timers' signals from others
 struct sigaction g_before_limit;
 
-// By system calls: older C libraries have the functions in a library of their own.
+std::atomic<int> g_forks{1};  // this process, and those that it was forked from
+
+// By system calls: older C libraries have the functions in a library of their own. A timer goes on
+// after a launch, so that the next one need not set it: its signal finds out whether time is up.
 struct LimitTimer {
     int id = 0;
-    pid_t made = 0;  // the process that made it; a fork has none
+    int made = 0;  // in which of the forks; others have none
+    // The handler, too, reads and changes these.
+    std::atomic<bool> runs{false};
+    std::atomic<double> due{0};  // when it gives its first signal
     ~LimitTimer() {
-        if (made == getpid()) syscall(SYS_timer_delete, id);
+        if (made == g_forks.load()) syscall(SYS_timer_delete, id);
     }
 
     // For the calling thread.
     bool Make() {
-        if (made == getpid()) return true;
+        if (made == g_forks.load()) return true;
+        runs = false;
         sigevent event = {};
         event.sigev_notify = SIGEV_THREAD_ID;
         event.sigev_signo = SIGURG;
         event.sigev_value.sival_ptr = const_cast<char*>(&kLimitMark);
         event._sigev_un._tid = static_cast<int>(syscall(SYS_gettid));
         if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &id) != 0) return false;
-        made = getpid();
+        made = g_forks.load();
         return true;
     }
 
+    // Give the first signal at that time at the latest.
+    bool Reach(double when, double now) {
+        if (runs.load() && due.load() <= when) return true;
+        due = when;
+        runs = Set(when - now, kTickSeconds);
+        return runs.load();
+    }
+    void Stop() {
+        Set(0, 0);
+        runs = false;
+    }
+
+ private:
     bool Set(double first, double interval) const {
         const auto spec = [](double seconds) {
             timespec t;
@@ -108,7 +128,14 @@ void OnTime(int signal, siginfo_t* info, void* context) {
     if (info->si_code == SI_TKILL && g_programLate.load()) {
         (void)EndProgram(*info, context);  // or again a little later
     } else if (mark == &kLimitMark) {
-        if (t_deadline != nullptr) {
+        const double now = MonotonicSeconds();
+        if (t_deadline == nullptr) {
+            OfThread<LimitTimer>().Stop();
+        } else if (now < t_deadline->due) {
+            LimitTimer& timer = OfThread<LimitTimer>();
+            timer.runs = false;
+            timer.Reach(t_deadline->due, now);
+        } else {
             ++t_deadline->ticks;
             StopLateCode(*t_deadline, *info, context);
         }
@@ -128,6 +155,7 @@ void InstallLimitHandler() {
         // The handler may leave the stack, so the signal must not stay blocked in this thread.
         action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
         sigaction(SIGURG, &action, &g_before_limit);
+        pthread_atfork(nullptr, nullptr, [] { ++g_forks; });
     });
 }
 
@@ -162,15 +190,21 @@ Deadline::Deadline(Scheduler* scheduler, const void* entry)
     LimitTimer& timer = OfThread<LimitTimer>();
     armed_ = timer.Make();
     if (!armed_) return;
+    const double now = MonotonicSeconds();
+    due = now + limit;
     t_deadline = this;
-    armed_ = timer.Set(limit, kTickSeconds);
+    armed_ = timer.Reach(due, now);
+    if (!armed_) t_deadline = outer_;
 }
 
 Deadline::~Deadline() {
     if (!armed_) return;
+    if (outer_ != nullptr) {  // whose time starts again
+        const double now = MonotonicSeconds();
+        outer_->due = now + TimeLimit();
+        OfThread<LimitTimer>().Reach(outer_->due, now);
+    }
     t_deadline = outer_;
-    OfThread<LimitTimer>().Set(outer_ != nullptr ? TimeLimit() : 0,
-                               outer_ != nullptr ? kTickSeconds : 0);
 }
 
 void NoteProgress(bool launches) {

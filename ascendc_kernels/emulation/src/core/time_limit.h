@@ -27,7 +27,8 @@ class Deadline {
 
     Scheduler* scheduler() const { return scheduler_; }
     const CodeRange& code() const { return code_; }
-    int ticks = 0;      // since the limit was over
+    double due = 0;     // when the limit is over, in seconds of the monotonic clock
+    int ticks = 0;      // since then
     bool busy = false;  // the handler runs
 
  private:
