@@ -146,17 +146,23 @@ def _kept_axes(node: torch.fx.Node) -> tuple[int, ...]:
 
 
 def _form(traced: TracedGraph) -> str:
-    """Return a text that is equal for graphs of the same calls, whatever their nodes are called."""
-    number = {node: i for i, node in enumerate(traced.graph.nodes)}
+    """Return a text that is equal for graphs of the same calls, whatever their nodes are called.
+
+    Placeholders that no call reads are left out: a longer list has elements that nothing reads.
+    """
+    nodes = [n for n in traced.graph.nodes if n.op != "placeholder" or n.users]
+    number = {node: i for i, node in enumerate(nodes)}
 
     def named(value: Any) -> Any:
-        return f"%{number[value]}" if isinstance(value, torch.fx.Node) else value
+        return f"%{number.get(value)}" if isinstance(value, torch.fx.Node) else value
 
     rows: list[Any] = []
-    for node in traced.graph.nodes:
+    for node in nodes:
         given = torch.fx.node.map_aggregate((node.args, node.kwargs), named)
         # the tensor that a constant holds is not in its node
         target = id(node) if node.op == "get_attr" else node.target
+        if node.op == "placeholder":
+            target = traced.inputs.get(node.name) or traced.attrs.get(node.name) or target
         rows.append((node.op, str(target), given, _kept_axes(node)))
     outputs = {name: named(value) for name, value in traced.outputs.items()}
     return repr((rows, outputs))

@@ -152,6 +152,22 @@ def test_a_group_for_each_channel_is_one_pass_with_its_bias():
     assert "depthwise" in [p.family.name for p in plan.parts]
 
 
+def test_numbers_in_lists_of_one_element():
+    """Another length of such a list adds elements that nothing reads, and changes no pass."""
+    size = "(x[2] + 2 * padding[0] - dilation[0] * (w[2] - 1) - 1) // stride[0] + 1"
+    text = (
+        "op: Lists\ninputs: {x: {dtype: float32, rank: 3}, w: {dtype: x, rank: 3}}\n"
+        f'outputs: {{z: {{dtype: x, shape: "[x[0], w[0], {size}]"}}}}\n'
+        "attrs: {stride: [1], padding: [1], dilation: [1]}\n"
+        "compute: F.conv1d(x, w, None, [stride[0]], [padding[0]], [dilation[0]], x.shape[1])\n"
+        "backward: kernel\ncases: [{x: [2, 6, 9], w: [6, 1, 3]}]\n"
+    )
+    spec = parse_spec(text, "case.yaml").spec
+    assert spec is not None
+    plan = plan_op(gradient_spec(spec))
+    assert [p.family.name for p in plan.parts] == ["depthwise", "depthwise", "row"]
+
+
 def test_groups_that_may_have_several_channels_are_products():
     text = (
         "op: Grouped\ninputs: {x: {dtype: float32, rank: 4}, w: {dtype: x, rank: 4}}\n"
