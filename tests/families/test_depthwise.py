@@ -165,7 +165,7 @@ def test_numbers_in_lists_of_one_element():
     spec = parse_spec(text, "case.yaml").spec
     assert spec is not None
     plan = plan_op(gradient_spec(spec))
-    assert [p.family.name for p in plan.parts] == ["depthwise", "depthwise", "row"]
+    assert {p.family.name for p in plan.parts} == {"depthwise", "row"}
 
 
 def test_groups_that_may_have_several_channels_are_products():
