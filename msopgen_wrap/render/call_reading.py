@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msopgen_wrap.dtypes import BY_NAME
@@ -24,9 +25,18 @@ _ATTR_GET = {
 }
 
 
-def attr_loads(spec: OpSpec, wanted: set[str]) -> list[dict[str, str]]:
-    """Return the statements that fetch attrs into their variables (``attr_variable``)."""
+def attr_loads(
+    spec: OpSpec, wanted: set[str], lengths: Mapping[str, int] | None = None
+) -> list[dict[str, str]]:
+    """Return the statements that fetch attrs into their variables (``attr_variable``).
+
+    Args:
+        spec: the op.
+        wanted: which attrs.
+        lengths: how many numbers a list must have at least, for lists whose elements are read.
+    """
     rows = []
+    least = lengths or {}
     for index, attr in enumerate(spec.attrs):
         if attr.name not in wanted:
             continue
@@ -38,12 +48,17 @@ def attr_loads(spec: OpSpec, wanted: set[str]) -> list[dict[str, str]]:
                 f'    OPGEN_CHECK(context, {pointer} != nullptr, "attr {attr.name} is missing");\n'
                 f"    const auto* {variable} = {pointer}->GetData();"
             )
+            check, reads = "", 0
             if attr.type == "list_float" and not attr.allowed:
-                length = len(sample_attrs(spec)[attr.name])
+                reads = len(sample_attrs(spec)[attr.name])
+                check = f'== {reads}, "{attr.name} has %zu numbers, the kernel is made for {reads}'
+            elif attr.name in least:
+                reads = least[attr.name]
+                check = f'>= {reads}, "{attr.name} has %zu numbers, the kernel reads {reads}'
+            if check:
                 load = load.replace(
                     f"    const auto* {variable} =",
-                    f"    OPGEN_CHECK(context, {pointer}->GetSize() == {length}, "
-                    f'"{attr.name} has %zu numbers, the kernel is made for {length}", '
+                    f'    OPGEN_CHECK(context, {pointer}->GetSize() {check}", '
                     f"{pointer}->GetSize());\n    const auto* {variable} =",
                 )
         else:
@@ -102,6 +117,19 @@ def variant_lines(spec: OpSpec, plan: OpPlan[Any]) -> list[str]:
     lines.append(f'    OPGEN_CHECK(context, false, "no kernel for this value of {names}");')
     lines.append("}")
     return lines
+
+
+def lengths_read(expressions: Iterable[ScalarExpr]) -> dict[str, int]:
+    """Return how many numbers expressions read of lists at least, by attr."""
+    found: dict[str, int] = {}
+    for expr in expressions:
+        if isinstance(expr, AttrRef) and expr.index is not None:
+            found[expr.name] = max(found.get(expr.name, 0), expr.index + 1)
+        below = [expr.arg] if isinstance(expr, Unary) else []
+        below = [expr.left, expr.right] if isinstance(expr, Binary) else below
+        for name, length in lengths_read(below).items():
+            found[name] = max(found.get(name, 0), length)
+    return found
 
 
 def attrs_of(expr: ScalarExpr) -> set[str]:
