@@ -48,7 +48,7 @@ def attr_loads(
                 f'    OPGEN_CHECK(context, {pointer} != nullptr, "attr {attr.name} is missing");\n'
                 f"    const auto* {variable} = {pointer}->GetData();"
             )
-            check, reads = "", 0
+            check = ""
             if attr.type == "list_float" and not attr.allowed:
                 reads = len(sample_attrs(spec)[attr.name])
                 check = f'== {reads}, "{attr.name} has %zu numbers, the kernel is made for {reads}'
