@@ -23,7 +23,7 @@ from msopgen_wrap.torch_import import torch
 # isort: split
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 _aten = torch.ops.aten
 # Parts of the images of which a gradient by the filters has sums of their own, at most.
 _MOST_PARTS = 16
@@ -296,7 +296,7 @@ def is_depthwise(x: Any, weight: Any, groups: Any) -> bool:
         groups: of channels. One group is no depthwise convolution, even of one channel: it may have
             any number of filters, which are a product of matrices.
     """
-    if x.dtype not in FLOATS or (type(groups) is int and groups == 1):
+    if x.dtype not in _FLOATS or (type(groups) is int and groups == 1):
         return False
     return bool(
         statically_known_true(weight.shape[1] == 1) or statically_known_true(groups == x.shape[1])
@@ -390,21 +390,10 @@ def _depthwise_gradient_meta(
 def _depthwise_gradient_on_cpu(
     x: Any, filters: Any, stride: Any, padding: Any, dilation: Any, sizes: Any, channels: int
 ) -> Any:
-    shape = [x.shape[0], channels, *sizes]
-    nothing = [0] * len(stride)
-    asked = [True, False, False]
+    numbers = (stride, padding, dilation, False, [0] * len(stride), channels)
+    image = x.new_empty([x.shape[0], channels, *sizes])
     return _aten.convolution_backward.default(
-        x,
-        x.new_empty(shape),
-        filters,
-        None,
-        stride,
-        padding,
-        dilation,
-        False,
-        nothing,
-        channels,
-        asked,
+        x, image, filters, None, *numbers, [True, False, False]
     )[0]
 
 
