@@ -36,6 +36,10 @@ namespace ascendc_emu {
 namespace {
 
 constexpr double kTickSeconds = 0.005;
+// The timer of a limit that is not shorter goes on between launches. Its signal then ends a sleep
+// of the thread early, once, when as much time has gone by without a launch; shorter limits would
+// do so where it matters.
+constexpr double kLongLimit = 60;
 thread_local Deadline* t_deadline __attribute__((tls_model("initial-exec"))) = nullptr;
 const char kLimitMark = 0;  // tells these timers' signals from others
 struct sigaction g_before_limit;
@@ -192,6 +196,7 @@ Deadline::Deadline(Scheduler* scheduler, const void* entry)
     if (!armed_) return;
     const double now = MonotonicSeconds();
     due = now + limit;
+    limit_ = limit;
     t_deadline = this;
     armed_ = timer.Reach(due, now);
     if (!armed_) t_deadline = outer_;
@@ -203,6 +208,8 @@ Deadline::~Deadline() {
         const double now = MonotonicSeconds();
         outer_->due = now + TimeLimit();
         OfThread<LimitTimer>().Reach(outer_->due, now);
+    } else if (limit_ < kLongLimit) {
+        OfThread<LimitTimer>().Stop();
     }
     t_deadline = outer_;
 }

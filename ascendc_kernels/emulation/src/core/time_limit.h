@@ -36,6 +36,7 @@ class Deadline {
     CodeRange code_;
     Deadline* outer_ = nullptr;
     bool armed_ = false;
+    double limit_ = 0;  // in seconds
 };
 
 // A program's main thread shows that it goes on: a launch begins or ends.
