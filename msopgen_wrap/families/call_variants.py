@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.program import Program
@@ -86,6 +87,43 @@ def read_variants(
         call = reader.read()
         operands = sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))
         yield CallVariant(index, traced, others, names, call, dict(operands))
+
+
+def prove_numbers(
+    spec: OpSpec,
+    traced: TracedGraph,
+    call: tuple[Any, dict[str, Any]],
+    reader_of: Callable[..., Reader[Any]],
+    others: Mapping[str, Iterable[Any]],
+) -> None:
+    """Prove that attrs which shape a graph are numbers of its convolution, and nothing else.
+
+    Args:
+        spec: the op.
+        traced: a graph of it.
+        call: its convolution, and the operands.
+        reader_of: makes a reader of ``(spec, traced, combination)``.
+        others: other values of each attr that shapes the graph.
+
+    Raises:
+        OpgenError: OPG202 where the convolution is another one with such a value.
+    """
+    for name, values in others.items():
+        for value in values:
+            again = trace_with(spec, traced, name, value)
+            if again is None:
+                continue  # no value for the sample's shapes
+            other = reader_of(spec, again, 0)
+            if (other.read(), other.operands) != call:
+                raise OpgenError(
+                    Diagnostic(
+                        "OPG202",
+                        f"attr {name!r} changes what compute does beyond the convolution",
+                        spec.attr(name).location,
+                        "the kernel is generated once and must serve every value",
+                        "give it `allowed:` values, or use it only as a number of the convolution",
+                    )
+                )
 
 
 def different_variants(spec: OpSpec, what: str, cure: str) -> Diagnostic:

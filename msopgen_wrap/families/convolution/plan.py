@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.call_variants import CallVariant, different_variants, read_variants
+from msopgen_wrap.families.call_variants import (
+    CallVariant,
+    different_variants,
+    prove_numbers,
+    read_variants,
+)
 from msopgen_wrap.families.convolution.reading import ConvolutionCall, ConvolutionReader
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
@@ -77,7 +81,8 @@ def plan_convolution(
     calls: list[Any] = []
     for read in read_variants(spec, variants, list(plan.served), first, ConvolutionReader):
         calls.append((read.call, read.operands))
-        _check_attrs(spec, read.traced, calls[-1])
+        others = {n: _other_values(spec, read.traced, n) for n in read.traced.structural}
+        prove_numbers(spec, read.traced, calls[-1], ConvolutionReader, others)
         combos = list(range(spec.combos))
         name = class_name(spec, variants, read.index, combos, 1)
         body = CubeBody(name, read.index, tuple(combos), Program(), Placement(), read.operands)
@@ -95,33 +100,13 @@ def plan_convolution(
     return plan
 
 
-def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
-    """Prove that attrs which shape the graph are numbers of the call, and nothing else.
-
-    Raises:
-        OpgenError: OPG202.
-    """
-    for name in traced.structural:
-        attr = spec.attr(name)
-        values = [] if attr.type == "list_int" else other_values(attr, traced)
-        small = [v for v in (1, 2) if attr.minimum is None or v >= attr.minimum]
-        for value in [v for v in (*values, *small) if v != traced.structural[name]]:
-            if attr.type == "list_int":
-                value = [value] * len(traced.structural[name])
-            again = trace_with(spec, traced, name, value)
-            if again is None:
-                continue  # no value for the sample's shapes
-            other = ConvolutionReader(spec, again, 0)
-            if (other.read(), other.operands) != call:
-                raise OpgenError(
-                    Diagnostic(
-                        "OPG202",
-                        f"attr {name!r} changes what compute does beyond the convolution",
-                        attr.location,
-                        "the kernel is generated once and must serve every value",
-                        "give it `allowed:` values, or use it only as a number of the convolution",
-                    )
-                )
+def _other_values(spec: OpSpec, traced: TracedGraph, name: str) -> list[Any]:
+    """Return other values of an attr that shapes the graph, small ones among them."""
+    attr, known = spec.attr(name), traced.structural[name]
+    small = [v for v in (1, 2) if attr.minimum is None or v >= attr.minimum]
+    if attr.type == "list_int":
+        return [[v] * len(known) for v in small]
+    return [v for v in (*other_values(attr, traced), *small) if v != known]
 
 
 def _dtype(spec: OpSpec, read: CallVariant[ConvolutionCall], combo: int) -> str:

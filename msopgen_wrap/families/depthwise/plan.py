@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.families.call_variants import different_variants, read_variants
+from msopgen_wrap.families.call_variants import (
+    different_variants,
+    prove_numbers,
+    read_variants,
+)
 from msopgen_wrap.families.depthwise.call import BY_FILTERS, DepthwiseCall, DepthwiseReader
 from msopgen_wrap.families.family import Family
-from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph
@@ -57,7 +60,9 @@ def plan_depthwise(
     for read in read_variants(spec, variants, list(plan.served), first, DepthwiseReader):
         calls.append((read.call, read.operands))
         _check_dtypes(spec, read.call)
-        _check_attrs(spec, read.traced, calls[-1])
+        traced = read.traced
+        others = {n: other_values(spec.attr(n), traced) for n in traced.structural}
+        prove_numbers(spec, traced, calls[-1], DepthwiseReader, others)
         combos = tuple(range(spec.combos))
         name = class_name(spec, variants, read.index, list(combos), 1)
         body = Body(name, read.index, combos, Program(), Placement(), read.operands, 1)
@@ -71,31 +76,6 @@ def plan_depthwise(
     plan.narrow = [n for n in dict.fromkeys(plan.call.every()) if not isinstance(n, Const)]
     share_classes(spec, variants, plan.bodies)
     return plan
-
-
-def _check_attrs(spec: OpSpec, traced: TracedGraph, call: Any) -> None:
-    """Prove that attrs which shape the graph are numbers of the call, and nothing else.
-
-    Raises:
-        OpgenError: OPG202.
-    """
-    for name in traced.structural:
-        attr = spec.attr(name)
-        for value in other_values(attr, traced):
-            again = trace_with(spec, traced, name, value)
-            if again is None:
-                continue  # no value for the sample's shapes
-            other = DepthwiseReader(spec, again, 0)
-            if (other.read(), other.operands) != call:
-                raise OpgenError(
-                    Diagnostic(
-                        "OPG202",
-                        f"attr {name!r} changes what compute does beyond the convolution",
-                        attr.location,
-                        "the kernel is generated once and must serve every value",
-                        "give it `allowed:` values, or use it only as a number of the convolution",
-                    )
-                )
 
 
 def _check_dtypes(spec: OpSpec, call: DepthwiseCall) -> None:
