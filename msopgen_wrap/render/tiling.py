@@ -31,8 +31,8 @@ from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.schedule_text import schedule_function, schedule_header
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.demands import Demand
-from msopgen_wrap.schedule.plan import OpPlan
-from msopgen_wrap.schedule.program import Scalar, sources
+from msopgen_wrap.schedule.plan import Budget, OpPlan
+from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
 from msopgen_wrap.schedule.views import StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import cpp_string, environment
@@ -118,6 +118,30 @@ def combo_dtypes(spec: OpSpec, combo: int) -> list[str]:
     params = [p for p in params if p.site is None]
     params += [p for p in spec.tensors_written if p.kind is ParamKind.REQUIRED]
     return [BY_NAME[p.dtypes[combo]].ge_cpp for p in params]
+
+
+def budget_rows(
+    plan: OpPlan[Any], mode: str, tensor: str, rates_of: Callable[[Budget, int], Iterable[float]]
+) -> list[dict[str, Any]]:
+    """Return the table of what each kernel needs of UB, for families with one mode.
+
+    Args:
+        plan: the plan.
+        mode: by which its budgets are known.
+        tensor: the operand that tiles are of.
+        rates_of: returns the bytes per unit of each kind, from a budget and its combination.
+    """
+    return [
+        {
+            "dtypes": combo_dtypes(plan.spec, combo),
+            "variant": body.variant,
+            "bytes": ", ".join(f"{n:g}" for n in rates_of(body.budgets[combo, mode], combo)),
+            "reserved": body.budgets[combo, mode].fixed,
+            "element": DTYPE_BYTES[plan.spec.param(tensor).dtypes[combo]],
+        }
+        for body in plan.bodies
+        for combo in body.combos
+    ]
 
 
 def joined_needs(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msopgen_wrap.families.depthwise.call import BY_FILTERS
 from msopgen_wrap.families.depthwise.plan import DepthwisePlan, bytes_per_tap
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
-    combo_dtypes,
+    budget_rows,
     field_row,
     setters,
     shared_values,
     tiling_text,
 )
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.schedule.plan import Budget
 from msopgen_wrap.templating import environment
 
 _AXES = 3
@@ -62,6 +60,11 @@ def render_tiling(plan: DepthwisePlan, style: str) -> TilingText:
     spec, call = plan.spec, plan.call
     values = shared_values(spec, plan, style, {}, all_views=True)
     fields = [*_FIELDS, *(_OF_FILTERS if call.read == BY_FILTERS else ())]
+
+    def rates(need: Budget, combo: int) -> tuple[float, ...]:
+        each = (need.bytes_per_element, 4, need.bytes_per_row)
+        return *each, bytes_per_tap(spec, call, combo)
+
     text = (
         environment("depthwise")
         .get_template("tiling.cpp.jinja")
@@ -76,7 +79,7 @@ def render_tiling(plan: DepthwisePlan, style: str) -> TilingText:
             sizes=", ".join(map(to_cpp, call.sizes)),
             count="".join(map(to_cpp, call.count)),
             read=call.read,
-            budgets=_budgets(plan),
+            budgets=budget_rows(plan, "depthwise", call.image, rates),
             lists=_LISTS,
             singles=[f["name"] for f in fields if not f["count"] and f["type"] == "uint32_t"],
         )
@@ -96,23 +99,3 @@ _LISTS = [
     ("tileOutputs", "tileOutputs"),
     ("tileTaps", "tileTaps"),
 ]
-
-
-def _budgets(plan: DepthwisePlan) -> list[dict[str, Any]]:
-    spec, call, rows = plan.spec, plan.call, []
-    for body in plan.bodies:
-        for combo in body.combos:
-            need = body.budgets[combo, "depthwise"]
-            numbers = (need.bytes_per_element, 4, need.bytes_per_row)
-            rows.append(
-                {
-                    "dtypes": combo_dtypes(spec, combo),
-                    "variant": body.variant,
-                    "bytes": ", ".join(
-                        f"{n:g}" for n in (*numbers, bytes_per_tap(spec, call, combo))
-                    ),
-                    "reserved": need.fixed,
-                    "element": DTYPE_BYTES[spec.param(call.image).dtypes[combo]],
-                }
-            )
-    return rows

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msopgen_wrap.families.window.call import WindowCall
 from msopgen_wrap.families.window.plan import WindowPlan
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.render.tiling import (
-    combo_dtypes,
+    budget_rows,
     field_row,
     setters,
     shared_values,
     tiling_text,
 )
 from msopgen_wrap.render.tiling_text import TilingText
-from msopgen_wrap.schedule.program import DTYPE_BYTES
+from msopgen_wrap.schedule.plan import Budget
 from msopgen_wrap.templating import environment
 
 _AXES = 3
@@ -66,7 +64,7 @@ def render_tiling(plan: WindowPlan, style: str) -> TilingText:
             },
             space=_space(call),
             divisor=to_cpp(call.divisor) if call.divisor is not None else "",
-            budgets=_budgets(plan),
+            budgets=budget_rows(plan, "windows", call.tensor, _rates),
         )
     )
     headers = ('"opgen_window_space.h"', '"opgen_tile_budget.h"')
@@ -79,20 +77,5 @@ def _space(call: WindowCall) -> str:
     return f"Of{kind}Gradient" if call.sizes else f"Of{kind}s"
 
 
-def _budgets(plan: WindowPlan) -> list[dict[str, Any]]:
-    spec, rows = plan.spec, []
-    for body in plan.bodies:
-        for combo in body.combos:
-            need = body.budgets[combo, "windows"]
-            source = DTYPE_BYTES[spec.param(plan.call.tensor).dtypes[combo]]
-            numbers = (need.bytes_per_element, need.bytes_per_number, need.bytes_per_row)
-            rows.append(
-                {
-                    "dtypes": combo_dtypes(spec, combo),
-                    "variant": body.variant,
-                    "bytes": ", ".join(f"{n:g}" for n in numbers),
-                    "reserved": need.fixed,
-                    "element": source,
-                }
-            )
-    return rows
+def _rates(need: Budget, combo: int) -> tuple[float, ...]:
+    return need.bytes_per_element, need.bytes_per_number, need.bytes_per_row
