@@ -40,8 +40,7 @@ class ListRecords {
     }
     // Wait until all cores have left their records.
     __aicore__ inline void Wait() {
-        AscendC::PipeBarrier<PIPE_ALL>();
-        AscendC::SyncAll();
+        WaitForCores();
     }
     // acc = what all cores have left of a tensor that has `units` units after `before` others.
     template <int32_t kKind, typename C>

@@ -217,8 +217,7 @@ class RunOrder {
     }
     // All cores have written what the next step reads.
     __aicore__ inline void Wait() {
-        AscendC::PipeBarrier<PIPE_ALL>();
-        AscendC::SyncAll();
+        WaitForCores();
     }
     __aicore__ inline void SortRuns() {
         const LocalTensor<float> elements = elementsBuf_.template Get<float>();

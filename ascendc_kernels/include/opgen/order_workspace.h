@@ -165,8 +165,7 @@ class WorkspaceOrder {
     }
     // All cores have written what the next step reads; its tiles lie where this one's were.
     __aicore__ inline void Wait() {
-        AscendC::PipeBarrier<PIPE_ALL>();
-        AscendC::SyncAll();
+        WaitForCores();
         pipe_->Reset();
     }
     template <uint32_t kParts, typename TOut, typename From>

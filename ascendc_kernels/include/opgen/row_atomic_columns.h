@@ -32,8 +32,7 @@ class AtomicColumnSums : public ColumnSums {
     }
     // All cores: what was stored before is there for all that comes after.
     __aicore__ inline void WaitForAll() {
-        AscendC::PipeBarrier<PIPE_ALL>();
-        AscendC::SyncAll();
+        WaitForCores();
     }
     // Join the rows that this core has added.
     __aicore__ inline void Publish() {

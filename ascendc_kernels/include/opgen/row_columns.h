@@ -65,8 +65,7 @@ class ColumnSums {
         for (uint32_t sum = 0; sum < sums_; ++sum) {
             AscendC::DataCopy(gm_[At(sum, core)], Slot<float>(sumBuf_, sum, length_), width_);
         }
-        AscendC::PipeBarrier<PIPE_ALL>();
-        AscendC::SyncAll();
+        WaitForCores();
         pipe_->Reset();
         const uint32_t most = kJoinLength / kColumnUnit / cores_;
         step_ = most > 0 ? most : 1;

@@ -168,8 +168,7 @@ class Exchange {
         Order<AscendC::HardEvent::MTE3_V>();
     }
     __aicore__ inline void Wait() {
-        AscendC::PipeBarrier<PIPE_ALL>();
-        AscendC::SyncAll();
+        WaitForCores();
     }
     // Cores of the team; Read counts them from 0.
     __aicore__ inline uint32_t Cores() const { return team_; }

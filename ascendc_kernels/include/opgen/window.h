@@ -111,6 +111,24 @@ __aicore__ inline void ForWindows(const WindowAxis& axis, int64_t first, int64_t
     }
 }
 
+// As ForWindows. Where there is one window and its elements are neighbours, those of [from, to) are
+// first made one by fold(its first element, how many), and join is called for that one alone.
+template <typename Fold, typename Join>
+__aicore__ inline void ForFoldedWindows(const WindowAxis& axis, int64_t first, int64_t last,
+                                        int64_t from, int64_t to, const Fold& fold,
+                                        const Join& join) {
+    if (last - first > 1 || !(axis.adaptive || axis.dilation == 1)) {
+        ForWindows(axis, first, last, from, to, join);
+        return;
+    }
+    const int64_t begin = axis.Begin(first) > from ? axis.Begin(first) : from;
+    const int64_t end = axis.End(first) < to ? axis.End(first) : to;
+    if (begin < end) {
+        fold(begin, static_cast<uint32_t>(end - begin));
+        join(first, begin, 1u, 1u, 0);
+    }
+}
+
 // The planes of a call, its tiles, and the part of a tile that UB holds at once.
 class WindowTiles {
  public:
@@ -307,9 +325,12 @@ class Windows {
             Clear(joined, count * lanes);
         }
         VectorBarrier();
-        ForWindows(
-            tiles.axis[2], tiles.outputs.first[2], tiles.outputs.last[2], tiles.inputs.first[2],
-            tiles.inputs.last[2],
+        EachWindow(
+            tiles, 2,
+            [&](int64_t input, uint32_t inputs) {
+                const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[2]);
+                kind_.Fold(columns[from * lanes], inputs, lanes);
+            },
             [&](int64_t output, int64_t input, uint32_t outputs, uint32_t step, int64_t place) {
                 const uint32_t to = static_cast<uint32_t>(output - tiles.outputs.first[2]);
                 const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[2]);
@@ -360,6 +381,21 @@ class Windows {
         }
         VectorBarrier();
     }
+    // Calls join for the windows of the tile along an axis and what the chunk has of them, and fold
+    // before for a kind that can.
+    template <typename Fold, typename Join>
+    __aicore__ inline static void EachWindow(const WindowTiles& tiles, uint32_t axis,
+                                             const Fold& fold, const Join& join) {
+        const WindowRange& outputs = tiles.outputs;
+        const WindowRange& inputs = tiles.inputs;
+        if constexpr (Kind::kFolds) {
+            ForFoldedWindows(tiles.axis[axis], outputs.first[axis], outputs.last[axis],
+                             inputs.first[axis], inputs.last[axis], fold, join);
+        } else {
+            ForWindows(tiles.axis[axis], outputs.first[axis], outputs.last[axis],
+                       inputs.first[axis], inputs.last[axis], join);
+        }
+    }
     // Join the windows along depth and height; a row is that of all planes of the tile.
     __aicore__ inline void JoinRowsOf(const WindowTiles& tiles,
                                       const WindowState<Kind::kStates>& joined) {
@@ -368,30 +404,38 @@ class Windows {
         const WindowRange& outputs = tiles.outputs;
         const WindowRange& inputs = tiles.inputs;
         kind_.PlaceRows(joined, tiles.axis, inputs, length);
-        ForWindows(
-            tiles.axis[0], outputs.first[0], outputs.last[0], inputs.first[0], inputs.last[0],
+        const uint32_t slice = inputs.Size(1) * length;
+        EachWindow(
+            tiles, 0,
+            [&](int64_t first, uint32_t slices) {
+                const uint32_t from = static_cast<uint32_t>(first - inputs.first[0]);
+                kind_.Fold(joined.of[0][from * slice], slices, slice);
+            },
             [&](int64_t firstDepth, int64_t firstSlice, uint32_t depths, uint32_t apart, int64_t) {
                 for (uint32_t i = 0; i < depths; ++i) {
                     const uint32_t to =
                         static_cast<uint32_t>(firstDepth + i - outputs.first[0]) * outputs.Size(1);
                     const uint32_t from =
-                        static_cast<uint32_t>(firstSlice + i * apart - inputs.first[0]) *
-                        inputs.Size(1);
-                    JoinHeights(tiles, results.At(to * length), joined.At(from * length), length);
+                        static_cast<uint32_t>(firstSlice + i * apart - inputs.first[0]);
+                    JoinHeights(tiles, results.At(to * length), joined.At(from * slice), length);
                 }
             });
     }
     __aicore__ inline void JoinHeights(const WindowTiles& tiles,
                                        const WindowState<Kind::kStates>& results,
                                        const WindowState<Kind::kStates>& joined, uint32_t length) {
-        ForWindows(tiles.axis[1], tiles.outputs.first[1], tiles.outputs.last[1],
-                   tiles.inputs.first[1], tiles.inputs.last[1],
-                   [&](int64_t output, int64_t input, uint32_t outputs, uint32_t step, int64_t) {
-                       const uint32_t to = static_cast<uint32_t>(output - tiles.outputs.first[1]);
-                       const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[1]);
-                       kind_.JoinRows(results.At(to * length), joined.At(from * length), length,
-                                      outputs, step);
-                   });
+        EachWindow(
+            tiles, 1,
+            [&](int64_t input, uint32_t rows) {
+                const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[1]);
+                kind_.Fold(joined.of[0][from * length], rows, length);
+            },
+            [&](int64_t output, int64_t input, uint32_t outputs, uint32_t step, int64_t) {
+                const uint32_t to = static_cast<uint32_t>(output - tiles.outputs.first[1]);
+                const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[1]);
+                kind_.JoinRows(results.At(to * length), joined.At(from * length), length, outputs,
+                               step);
+            });
     }
 
     AscendC::TBuf<AscendC::TPosition::VECCALC> columnsBuf_;

@@ -128,9 +128,20 @@ template <typename Op>
 struct ValueWindow {
     static constexpr uint32_t kStates = 1;
     static constexpr uint32_t kLanes = 16;  // rows come in whole groups of so many elements
+    static constexpr bool kFolds = true;    // elements may be joined in any order
 
     template <typename Tiling>
     __aicore__ inline void Init(const Tiling&, AscendC::TPipe*) {}
+    // Join `count` rows of `length` elements into the first of them, by halves.
+    __aicore__ inline static void Fold(const LocalTensor<float>& rows, uint32_t count,
+                                       uint32_t length) {
+        while (count > 1) {
+            const uint32_t half = (count + 1) / 2;
+            Op().Flat(rows, rows[half * length], (count - half) * length);
+            VectorBarrier();
+            count = half;
+        }
+    }
     // Join `count` rows of columns, of which every `step`-th is taken, to those of dst.
     __aicore__ inline void JoinColumns(const WindowState<1>& dst, const LocalTensor<float>& columns,
                                        int32_t, uint32_t length, uint32_t count, uint32_t step) {
@@ -191,12 +202,14 @@ struct AverageWindow : ValueWindow<AddRows> {
 struct MaxPosition {
     static constexpr uint32_t kStates = 2;
     static constexpr uint32_t kLanes = 64;  // comparisons work on whole repeats
+    static constexpr bool kFolds = false;   // the first of equal elements counts
     static constexpr float kIdentity = -kInf;
 
     template <typename Tiling>
     __aicore__ inline void Init(const Tiling&, AscendC::TPipe* pipe) {
         pipe->InitBuffer(masksBuf_, kMasks * kMaskBytes);
     }
+    __aicore__ inline static void Fold(const LocalTensor<float>&, uint32_t, uint32_t) {}
     // place: of these elements in their windows.
     __aicore__ inline void JoinColumns(const WindowState<2>& dst, const LocalTensor<float>& columns,
                                        int32_t place, uint32_t length, uint32_t count,

@@ -463,27 +463,34 @@ class RowSpace {
         const int64_t each = CeilDiv(std::max<int64_t>(1, dim[kMaxDims - 1]), parts);
         return AlignUp(each, std::max<int64_t>(64, pitchUnit_));
     }
-    // How many teams of cores share chunks: one for each of the `apart` items, which takes one
-    // exchange; 1, so that all cores go through `sharedItems`, with an exchange for each; 0 where
-    // cores that have items of their own are ready sooner. largest: the share of an item of all
-    // work.
+    // How many teams of cores share the chunks of their items, as many items each, with an exchange
+    // for each item; 1: all cores go through `sharedItems`; 0: cores that have items of their own
+    // are ready sooner. largest: the share of an item of all work.
     int64_t Teams(int64_t apart, int64_t sharedItems, double largest, int64_t cores) const {
-        if (apart <= 0 || apart * 2 > cores) {
+        if (apart <= 0) {
             return 0;
         }
-        const double all = kStreamedPasses * workCycles_;
-        const int64_t team = cores / apart;
         // What all items share is read once more for each of them.
-        const double shared =
-            all / static_cast<double>(cores) +
+        const double item = largest * kStreamedPasses * workCycles_ + sharedCycles_;
+        double least = static_cast<double>(CeilDiv(apart, cores)) * item;
+        int64_t best = 0;
+        for (int64_t teams = std::min(apart, cores / 2); teams > 1; --teams) {
+            if (apart % teams != 0) {
+                continue;
+            }
+            const int64_t team = cores / teams;
+            const double cycles = static_cast<double>(apart / teams) *
+                                  (item / static_cast<double>(team) + ExchangeCycles(team));
+            if (cycles < least) {
+                least = cycles;
+                best = teams;
+            }
+        }
+        const double together =
+            kStreamedPasses * workCycles_ / static_cast<double>(cores) +
             static_cast<double>(sharedItems) *
                 (ExchangeCycles(cores) + sharedCycles_ / static_cast<double>(cores));
-        const double teams =
-            (largest * all + sharedCycles_) / static_cast<double>(team) + ExchangeCycles(team);
-        if (largest * all + sharedCycles_ <= std::min(shared, teams)) {
-            return 0;
-        }
-        return teams < shared ? apart : 1;
+        return together <= least && cores > 1 ? 1 : best;
     }
     static double ExchangeCycles(int64_t cores) {
         return kExchangeCycles + kJoinCycles * static_cast<double>(cores);
