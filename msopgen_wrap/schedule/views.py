@@ -110,7 +110,7 @@ class View:
     def transposable(self) -> bool:
         """Whether elements of the last axis may lie apart, so that UB is where they are joined."""
         transposing = ("permute", "diagonal", "unfold")
-        choosing = ("every", "select")
+        choosing = ("every", "flip", "select")
         last = [step for step in self.steps if step.axis == -1]
         apart = any(step.op in choosing or step.length == _ONE for step in last)
         # one number for each of a few columns; two such axes are no pairs

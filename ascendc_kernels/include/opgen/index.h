@@ -16,9 +16,8 @@ namespace opgen {
 __aicore__ inline void GroupPlaces(const LocalTensor<int32_t>& places,
                                    const LocalTensor<int32_t>& scratch, const Walk& walk,
                                    int32_t unit, uint32_t count) {
-    const int32_t within = static_cast<int32_t>(walk.within);
-    const int32_t beside =
-        static_cast<int32_t>(walk.groupStep) - static_cast<int32_t>(walk.group) * within;
+    const int32_t within = walk.within;
+    const int32_t beside = walk.groupStep - static_cast<int32_t>(walk.group) * within;
     AscendC::CreateVecIndex(places, static_cast<int32_t>(0), count);
     VectorBarrier();
     AscendC::ShiftRight(scratch, places, static_cast<int32_t>(walk.group / 2),
@@ -38,7 +37,7 @@ __aicore__ inline void CountIndex(const LocalTensor<int32_t>& dst, const Walk& w
                                   const Tile& part) {
     if constexpr (kBroadcast) {
         const int32_t first = static_cast<int32_t>(walk.At(part));
-        const int32_t step = static_cast<int32_t>(walk.groupStep);
+        const int32_t step = walk.groupStep;
         const int32_t next = static_cast<int32_t>(walk.RowStride());
         if (walk.Grouped()) {
             GroupPlaces(dst, dst[part.count], walk, 1, part.pitch);

@@ -20,8 +20,8 @@ constexpr uint32_t kOuterDims = kMaxDims - 2;
 constexpr uint32_t kUnit = 256;  // core boundaries of flat tiles are multiples of this
 
 // From this number on the stride of the columns says how groups of them lie: this, plus the columns
-// of a group times 2^52, the step from group to group times 2^20, and the step within one. The host
-// (iteration_space.h) packs them.
+// of a group times 2^52, the step from group to group in the 32 bits from 2^20 on, and the step
+// within one in the 20 bits below, both signed. The host (iteration_space.h) packs them.
 constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
 
 // A part of the iteration space. Flat: `offset` and `count` elements. Box: `row`, `col` are the
@@ -49,8 +49,8 @@ struct Walk {
     int64_t stride[kMaxDims] = {};
     int64_t offset = 0;
     uint32_t group = 1;  // 2 or 4 of such operands
-    uint32_t groupStep = 0;
-    uint32_t within = 0;
+    int32_t groupStep = 0;
+    int32_t within = 0;
 
     template <typename Array>
     __aicore__ inline void Init(const Array& packed) {
@@ -59,11 +59,11 @@ struct Walk {
         }
         offset = packed[kMaxDims];
         const int64_t columns = stride[kOuterDims + 1];
-        groupStep = static_cast<uint32_t>(columns);
+        groupStep = static_cast<int32_t>(columns);
         if (columns >= kGroupedColumns) {
             group = static_cast<uint32_t>((columns >> 52) & 0xf);
-            groupStep = static_cast<uint32_t>((columns >> 20) & 0xffffffff);
-            within = static_cast<uint32_t>(columns & 0xfffff);
+            groupStep = static_cast<int32_t>((columns >> 20) & 0xffffffff);
+            within = static_cast<int32_t>((columns & 0xfffff) << 12) >> 12;
         }
     }
     __aicore__ inline int64_t At(const Tile& tile) const {
@@ -84,8 +84,10 @@ struct Walk {
     __aicore__ inline bool TransposedGroups() const {
         return Grouped() && within == 1 && RowStride() == static_cast<int64_t>(group);
     }
-    // The columns lie some elements apart, or are the same for a group of them.
-    __aicore__ inline bool Apart() const { return stride[kOuterDims + 1] > 1; }
+    // The columns lie some elements apart, run backwards, or are the same for a group of them.
+    __aicore__ inline bool Apart() const {
+        return stride[kOuterDims + 1] != 0 && stride[kOuterDims + 1] != 1;
+    }
     __aicore__ inline bool Grouped() const { return group > 1; }
 };
 

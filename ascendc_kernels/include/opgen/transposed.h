@@ -2,9 +2,9 @@
 //
 // Operands whose columns lie apart. They are contiguous along the rows of a box, as a transposed
 // tensor is: read column by column, transposed in UB. Or they are every second element of a row,
-// say: read with what lies between, taken from it in UB. Elements of 2 and 4 bytes; the host
-// (BoxShape) makes boxes of which whole blocks of the transposition, or all that is read, fit in a
-// tile.
+// say, or its elements from the last to the first: read with what lies between, taken from it in
+// UB. Elements of 2 and 4 bytes; the host (BoxShape) makes boxes of which whole blocks of the
+// transposition, or all that is read, fit in a tile.
 #ifndef OPGEN_TRANSPOSED_H
 #define OPGEN_TRANSPOSED_H
 
@@ -25,9 +25,26 @@ __aicore__ inline uint32_t ColumnPitch(const Walk& walk, const Tile& box) {
     return AlignElements<T>(box.rows * walk.group);
 }
 
+// Where the columns of a box lie, in elements from the first one: in [first, last]. `first` is
+// below 0 where they run backwards.
+struct ColumnSpan {
+    int32_t first = 0;
+    int32_t last = 0;
+
+    __aicore__ inline ColumnSpan(const Walk& walk, uint32_t cols) {
+        Add(static_cast<int32_t>(cols / walk.group - 1) * walk.groupStep);
+        Add(static_cast<int32_t>(walk.group - 1) * walk.within);
+    }
+    __aicore__ inline uint32_t Elements() const { return static_cast<uint32_t>(last - first) + 1; }
+
+ private:
+    __aicore__ inline void Add(int32_t reach) { (reach < 0 ? first : last) += reach; }
+};
+
 // Elements from one row to the next of what LoadApart brings to UB.
 __aicore__ inline uint32_t ApartPitch(const Walk& walk, const Tile& box) {
-    return box.pitch / walk.group * walk.groupStep;
+    const int32_t step = walk.groupStep;
+    return box.pitch / walk.group * static_cast<uint32_t>(step < 0 ? -step : step);
 }
 
 // Copy the rows of a box with what lies between their columns.
@@ -36,8 +53,8 @@ __aicore__ inline void LoadApart(const LocalTensor<T>& tile, const GlobalTensor<
                                  const Walk& walk, const Tile& box) {
     const uint32_t rows = walk.ByRow() ? box.rows : 1;
     const uint32_t pitch = ApartPitch(walk, box);
-    const uint32_t run =
-        (box.cols / walk.group - 1) * walk.groupStep + (walk.group - 1) * walk.within + 1;
+    const ColumnSpan span(walk, box.cols);
+    const uint32_t run = span.Elements();
     AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(rows), Bytes<T>(run), 0, 0, 0};
     if (rows > 1) {
         blocks.srcStride = static_cast<uint32_t>((walk.RowStride() - run) * sizeof(T));
@@ -47,7 +64,7 @@ __aicore__ inline void LoadApart(const LocalTensor<T>& tile, const GlobalTensor<
         ClearForLoad(tile, rows * pitch);
     }
     const AscendC::DataCopyPadExtParams<T> noPad{false, 0, 0, static_cast<T>(0)};
-    AscendC::DataCopyPad(tile, gm[static_cast<uint64_t>(walk.At(box))], blocks, noPad);
+    AscendC::DataCopyPad(tile, gm[static_cast<uint64_t>(walk.At(box) + span.first)], blocks, noPad);
 }
 
 // Copy an operand's part of a tile to UB; the columns of a transposed operand one after another,
@@ -114,7 +131,7 @@ __aicore__ inline void TransposeGroups(const LocalTensor<C>& dst, const LocalTen
     const LocalTensor<int32_t> places =
         dst[box.rows * box.pitch].template ReinterpretCast<int32_t>();
     Walk loaded = walk;
-    loaded.groupStep = pitch;
+    loaded.groupStep = static_cast<int32_t>(pitch);
     GroupPlaces(places, dst.template ReinterpretCast<int32_t>(), loaded,
                 static_cast<int32_t>(sizeof(C)), box.pitch);
     for (uint32_t row = 0; row < box.rows; ++row) {
@@ -123,41 +140,60 @@ __aicore__ inline void TransposeGroups(const LocalTensor<C>& dst, const LocalTen
     }
 }
 
-// dst[i] = src[i * step]. What lies behind the `count` elements of dst is scratch: as many again.
-template <typename C>
-__aicore__ inline void TakeEvery(const LocalTensor<C>& dst, const LocalTensor<C>& src,
-                                 uint32_t step, uint32_t count) {
-    constexpr uint8_t kEverySecond = 1;  // patterns of GatherMask, which is faster than Gather
-    constexpr uint8_t kEveryFourth = 3;
-    if (step == 2 || step == 4) {
-        uint64_t taken = 0;
-        AscendC::GatherMask(dst, src, step == 2 ? kEverySecond : kEveryFourth, true, step * count,
-                            {1, 1, 0, 0}, taken);
-        return;
+// places[r * pitch + c] = where column c of row r lies in what LoadApart brought, in units of
+// `unit`. The first row is counted, the others are copies with a sum, twice as many with each
+// instruction. `scratch` has a row, too.
+__aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
+                                   const LocalTensor<int32_t>& scratch, const Walk& walk,
+                                   const Tile& box, int32_t unit, uint32_t rows) {
+    if (walk.Grouped()) {
+        GroupPlaces(places, scratch, walk, unit, box.pitch);
+    } else {
+        AscendC::CreateVecIndex(places, static_cast<int32_t>(0), box.pitch);
+        VectorBarrier();
+        AscendC::Muls(places, places, walk.groupStep * unit, box.pitch);
+        VectorBarrier();
     }
-    const LocalTensor<int32_t> offsets = dst[count].template ReinterpretCast<int32_t>();
-    AscendC::CreateVecIndex(offsets, static_cast<int32_t>(0), count);
-    VectorBarrier();
-    AscendC::Muls(offsets, offsets, static_cast<int32_t>(Bytes<C>(step)), count);
-    VectorBarrier();
-    AscendC::Gather(dst, src, offsets.template ReinterpretCast<uint32_t>(), 0, count);
+    const ColumnSpan span(walk, box.cols);
+    if (span.first < 0) {
+        AscendC::Adds(places, places, -span.first * unit, box.pitch);
+        VectorBarrier();
+        if (box.pitch > box.cols) {
+            // what lies behind the last column reads the first element
+            AscendC::Maxs(places, places, static_cast<int32_t>(0), box.pitch);
+            VectorBarrier();
+        }
+    }
+    const int32_t next = static_cast<int32_t>(ApartPitch(walk, box)) * unit;
+    for (uint32_t done = 1; done < rows; done *= 2) {
+        const uint32_t now = rows - done < done ? rows - done : done;
+        AscendC::Adds(places[done * box.pitch], places, static_cast<int32_t>(done) * next,
+                      now * box.pitch);
+        VectorBarrier();
+    }
 }
 
 // Take the columns of a box from what LoadApart brought. What lies behind the box in `dst` is
-// scratch: as many elements again.
+// scratch: as many elements again, but where every second or fourth column is taken.
 template <typename C>
 __aicore__ inline void TakeColumns(const LocalTensor<C>& dst, const LocalTensor<C>& src,
                                    const Walk& walk, const Tile& box) {
     static_assert(sizeof(C) == sizeof(int32_t), "places lie in a tile of results");
-    const uint32_t count = (walk.ByRow() ? box.rows : 1) * box.pitch;
-    if (walk.Grouped()) {
+    constexpr uint8_t kEverySecond = 1;  // patterns of GatherMask, which is faster than Gather
+    constexpr uint8_t kEveryFourth = 3;
+    const uint32_t rows = walk.ByRow() ? box.rows : 1;
+    const uint32_t count = rows * box.pitch;
+    const int32_t step = walk.groupStep;
+    if (!walk.Grouped() && (step == 2 || step == 4)) {
+        uint64_t taken = 0;
+        AscendC::GatherMask(dst, src, step == 2 ? kEverySecond : kEveryFourth, true,
+                            static_cast<uint32_t>(step) * count, {1, 1, 0, 0}, taken);
+    } else {
         const LocalTensor<int32_t> places =
             dst[box.rows * box.pitch].template ReinterpretCast<int32_t>();
-        GroupPlaces(places, dst.template ReinterpretCast<int32_t>(), walk,
-                    static_cast<int32_t>(sizeof(C)), count);
+        ApartPlaces(places, dst.template ReinterpretCast<int32_t>(), walk, box,
+                    static_cast<int32_t>(sizeof(C)), rows);
         AscendC::Gather(dst, src, places.template ReinterpretCast<uint32_t>(), 0, count);
-    } else {
-        TakeEvery(dst, src, walk.groupStep, count);
     }
     if (!walk.ByRow() && box.rows > 1) {
         VectorBarrier();
@@ -204,7 +240,8 @@ __aicore__ inline void WidenTransposable(const LocalTensor<C>& dst, const LocalT
             } else {
                 const uint32_t rows = walk.ByRow() ? part.rows : 1;
                 const uint32_t pitch = ApartPitch(walk, part);
-                const uint32_t one = (walk.group - 1) * walk.within + 1;  // the same for all groups
+                // of columns that are the same for all groups one group
+                const uint32_t one = ColumnSpan(walk, part.cols).Elements();
                 Widen(stage, tile, bytes, pitch > 0 ? rows * pitch : one);
                 VectorBarrier();
                 TakeColumns(dst, stage, walk, part);

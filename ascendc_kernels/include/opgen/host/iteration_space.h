@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "view.h"
@@ -22,7 +23,7 @@ constexpr int64_t kLeastForwardColumns = 8;
 // of one element takes as long as eight blocks.
 constexpr int64_t kMostBetween = 16;
 // A step of numbers that are counted in groups of columns is less.
-constexpr int64_t kMostCounted = 1 << 20;
+constexpr int64_t kMostCounted = 1 << 19;
 // Columns of a group: two or four.
 constexpr int64_t kLargestGroup = 4;
 // The stride of columns that lie in groups, as Walk (opgen/tile.h) reads it.
@@ -34,7 +35,13 @@ struct ColumnGroups {
     int64_t step = 0;   // from one group to the next
     int64_t within = 0;
 
-    int64_t Packed() const { return kGroupedColumns + (group << 52) + (step << 20) + within; }
+    int64_t Packed() const {
+        return kGroupedColumns + (group << 52) + ((step & 0xffffffff) << 20) + (within & 0xfffff);
+    }
+    // Elements from the first to the last of `columns` columns, both included.
+    int64_t Span(int64_t columns) const {
+        return (columns / group - 1) * std::abs(step) + (group - 1) * std::abs(within) + 1;
+    }
 };
 
 // The common iteration space of several operands (inputs and outputs), collapsed.
@@ -217,7 +224,8 @@ struct IterationSpace {
             if (!CanGroup(v, operands[v])) {
                 return false;
             }
-            largest = memory[v] ? std::max(largest, CeilDiv(stride[v][last - 1], size)) : largest;
+            const int64_t next = std::abs(stride[v][last - 1]);
+            largest = memory[v] ? std::max(largest, CeilDiv(next, size)) : largest;
         }
         if (largest > most) {
             return false;
@@ -226,9 +234,9 @@ struct IterationSpace {
         JoinGroups();
         return true;
     }
-    // Where operands stride along the last dimension by few elements: let the kernel read these
-    // with what lies between and take them from it in UB. False: one of them does not allow it, or
-    // lies more than `most` elements apart.
+    // Where operands stride along the last dimension by few elements, or run backwards: let the
+    // kernel read these with what lies between and take them from it in UB. False: one of them does
+    // not allow it, or lies more than `most` elements apart.
     bool ReadBetween(const std::vector<Operand>& operands, int64_t most) {
         if (dim.empty() || dim.back() < kLeastForwardColumns) {
             return false;
@@ -238,7 +246,10 @@ struct IterationSpace {
             if (Strides(v) && !CanReadBetween(v, operands[v])) {
                 return false;
             }
-            largest = memory[v] ? std::max(largest, stride[v].back()) : largest;
+            const int64_t column = stride[v].back();
+            // places take as much as the elements
+            const int64_t taken = column < 0 ? std::max<int64_t>(2, -column) : column;
+            largest = memory[v] ? std::max(largest, taken) : largest;
         }
         if (largest == 1 || largest > most) {
             return false;
@@ -253,10 +264,9 @@ struct IterationSpace {
         const int64_t row = stride[operand][rows];
         const int64_t own = to[operand].back() - from[operand].back();
         const ColumnGroups& columns = groups[operand];
-        int64_t used = (std::min(dim.back(), own) - 1) * stride[operand].back() + 1;
+        int64_t used = (std::min(dim.back(), own) - 1) * std::abs(stride[operand].back()) + 1;
         if (columns.group > 1) {
-            used = (dim.back() / columns.group - 1) * columns.step +
-                   (columns.group - 1) * columns.within + 1;
+            used = columns.Span(dim.back());
         }
         return row <= 0 || (row >= used && row <= kMaxRowBytes / bytes);
     }
@@ -373,10 +383,10 @@ struct IterationSpace {
     // are counted take no memory.
     bool CanGroup(size_t v, const Operand& operand) const {
         const size_t last = dim.size() - 1;
-        const int64_t next = stride[v][last - 1];
-        const int64_t within = stride[v][last];
+        const int64_t next = std::abs(stride[v][last - 1]);
+        const int64_t within = std::abs(stride[v][last]);
         const int64_t row = last < 2 ? 0 : stride[v][last - 2];
-        if (!IsWhole(v, last) || !IsWhole(v, last - 1) || next < 0 || within < 0) {
+        if (!IsWhole(v, last) || !IsWhole(v, last - 1)) {
             return false;
         }
         if (!memory[v]) {
@@ -389,10 +399,10 @@ struct IterationSpace {
     }
     // Whether rows of an operand can be copied with what lies between their columns.
     bool CanReadBetween(size_t v, const Operand& operand) const {
-        const int64_t column = stride[v].back();
+        const int64_t column = std::abs(stride[v].back());
         const int64_t row = dim.size() < 2 ? 0 : stride[v][dim.size() - 2];
-        return CanJoin(operand) && IsWhole(v, dim.size() - 1) && column > 1 &&
-               column <= kMostBetween && (row == 0 || row > dim.back() * (column - 1));
+        return CanJoin(operand) && IsWhole(v, dim.size() - 1) && column <= kMostBetween &&
+               (row == 0 || row > dim.back() * (column - 1));
     }
     void MoveBeforeLast(size_t axis) {
         MoveBeforeLast(dim, axis);
