@@ -328,6 +328,44 @@ TRANSPOSED = {
     "backwards": Transposed(
         "x.flip(0)[:, ::2] + x.flip(1)[:, ::2]", 2, "[x[0], x[1] // 2]", [(5, 40), (33, 142)]
     ),
+    "mirrored half, with a row": Transposed(
+        "x.flip(1) * y + x",
+        2,
+        "like x",
+        [(5, 40), (33, 71), (1, 9000), (300, 9), (7, 5), (0, 8)],
+        "[x[1]]",
+        "float16",
+    ),
+    "a mirrored row for all": Transposed(
+        "x + y.flip(0)", 2, "like x", [(5, 40), (33, 71), (2, 9000), (300, 9)], "[x[1]]"
+    ),
+    "mirrored along both axes of a part": Transposed(
+        "x[1:, 2:-1].flip(0).flip(1) * 2",
+        2,
+        "[x[0] - 1, x[1] - 3]",
+        [(6, 40), (33, 74), (2, 9000), (300, 12)],
+    ),
+    "every third of a mirrored integer": Transposed(
+        "x.flip(1)[:, ::3] + 1",
+        2,
+        "[x[0], (x[1] + 2) // 3]",
+        [(5, 40), (33, 71), (1, 9000)],
+        dtype="int32",
+    ),
+    "mirrored 64 bits": Transposed(
+        "x.flip(1) + x", 2, "like x", [(5, 40), (33, 71), (1, 5000)], dtype="int64"
+    ),
+    "swapped pairs": Transposed(
+        "x.unflatten(-1, (x.shape[-1] // 2, 2)).flip(-1).flatten(-2) * y",
+        3,
+        "like x",
+        [(2, 3, 16), (5, 70, 64), (1, 2, 9000), (40, 1, 18)],
+        "[x[2]]",
+        "float16",
+    ),
+    "mirrored fours of mirrored rows": Transposed(
+        "x.flip(1).flip(2) - x", 3, "like x", [(2, 9, 4), (3, 1000, 4), (40, 7, 4), (1, 8, 4)]
+    ),
 }
 # Compiled and run by the default suite; CI's slow part has every case.
 DEFAULT_TRANSPOSED = (
@@ -338,6 +376,8 @@ DEFAULT_TRANSPOSED = (
     "every second element",
     "every third half, with a row",
     "rotated pairs",
+    "mirrored half, with a row",
+    "swapped pairs",
 )
 
 

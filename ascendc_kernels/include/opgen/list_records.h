@@ -39,9 +39,7 @@ class ListRecords {
         Order<AscendC::HardEvent::MTE3_V>();
     }
     // Wait until all cores have left their records.
-    __aicore__ inline void Wait() {
-        WaitForCores();
-    }
+    __aicore__ inline void Wait() { WaitForCores(); }
     // acc = what all cores have left of a tensor that has `units` units after `before` others.
     template <int32_t kKind, typename C>
     __aicore__ inline void Join(const LocalTensor<C>& acc, uint32_t slot, uint32_t tensor,

@@ -216,9 +216,7 @@ class RunOrder {
         }
     }
     // All cores have written what the next step reads.
-    __aicore__ inline void Wait() {
-        WaitForCores();
-    }
+    __aicore__ inline void Wait() { WaitForCores(); }
     __aicore__ inline void SortRuns() {
         const LocalTensor<float> elements = elementsBuf_.template Get<float>();
         const LocalTensor<float> nans = nansBuf_.template Get<float>();

@@ -31,9 +31,7 @@ class AtomicColumnSums : public ColumnSums {
         StoreRange(Target(out, sum)[first], Slot<float>(sumBuf_, sum, length_), end - first);
     }
     // All cores: what was stored before is there for all that comes after.
-    __aicore__ inline void WaitForAll() {
-        WaitForCores();
-    }
+    __aicore__ inline void WaitForAll() { WaitForCores(); }
     // Join the rows that this core has added.
     __aicore__ inline void Publish() {
         VectorBarrier();

@@ -167,9 +167,7 @@ class Exchange {
                           acc.template ReinterpretCast<float>(), count);
         Order<AscendC::HardEvent::MTE3_V>();
     }
-    __aicore__ inline void Wait() {
-        WaitForCores();
-    }
+    __aicore__ inline void Wait() { WaitForCores(); }
     // Cores of the team; Read counts them from 0.
     __aicore__ inline uint32_t Cores() const { return team_; }
     __aicore__ inline void Read(const Tile32& to, uint32_t core, uint32_t slot,

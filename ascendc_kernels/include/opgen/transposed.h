@@ -141,28 +141,33 @@ __aicore__ inline void TransposeGroups(const LocalTensor<C>& dst, const LocalTen
 }
 
 // places[r * pitch + c] = where column c of row r lies in what LoadApart brought, in units of
-// `unit`. The first row is counted, the others are copies with a sum, twice as many with each
-// instruction. `scratch` has a row, too.
+// `unit`. `scratch` has as many elements. Where columns run backwards the first row is counted; the
+// others are copies with a sum, twice as many with each instruction.
 __aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
                                    const LocalTensor<int32_t>& scratch, const Walk& walk,
                                    const Tile& box, int32_t unit, uint32_t rows) {
+    const bool backwards = walk.groupStep < 0;
+    const uint32_t counted = (backwards ? 1 : rows) * box.pitch;
     if (walk.Grouped()) {
-        GroupPlaces(places, scratch, walk, unit, box.pitch);
+        GroupPlaces(places, scratch, walk, unit, counted);
     } else {
-        AscendC::CreateVecIndex(places, static_cast<int32_t>(0), box.pitch);
+        AscendC::CreateVecIndex(places, static_cast<int32_t>(0), counted);
         VectorBarrier();
-        AscendC::Muls(places, places, walk.groupStep * unit, box.pitch);
+        AscendC::Muls(places, places, walk.groupStep * unit, counted);
         VectorBarrier();
     }
     const ColumnSpan span(walk, box.cols);
     if (span.first < 0) {
-        AscendC::Adds(places, places, -span.first * unit, box.pitch);
+        AscendC::Adds(places, places, -span.first * unit, counted);
         VectorBarrier();
-        if (box.pitch > box.cols) {
-            // what lies behind the last column reads the first element
-            AscendC::Maxs(places, places, static_cast<int32_t>(0), box.pitch);
-            VectorBarrier();
-        }
+    }
+    if (!backwards) {
+        return;
+    }
+    if (box.pitch > box.cols) {
+        // what lies behind the last column reads the first element
+        AscendC::Maxs(places, places, static_cast<int32_t>(0), box.pitch);
+        VectorBarrier();
     }
     const int32_t next = static_cast<int32_t>(ApartPitch(walk, box)) * unit;
     for (uint32_t done = 1; done < rows; done *= 2) {

@@ -75,8 +75,8 @@ struct ElementwiseTiling {
         const double cycles = rates.Cycles(read, written, budget.vectorCycles);
         if (!flat) {
             pitchUnit = budget.pitchUnit;
-            return ChooseBox(space, operands, asked.Tile(longest), cycles, coresOfChip,
-                             asked.cores > 0);
+            return ChooseBox(space, operands, asked.Tile(longest), cycles,
+                             {budget.vectorCycles, rates}, coresOfChip, asked.cores > 0);
         }
         FlatTiles tiles;
         tiles.Choose(CeilDiv(total, kUnit), longest, cycles, coresOfChip, asked);
@@ -91,6 +91,13 @@ struct ElementwiseTiling {
     }
 
  private:
+    struct Rates {
+        double vectorCycles;  // of an element
+        const CoreRates& core;
+    };
+    // What another dimension of the rows has to save.
+    static constexpr double kWorthwhileRows = 0.9;
+
     // The operands, those that the kernel does not read in the shape of the others: they cost
     // nothing and do not make a broadcast of the call.
     static std::vector<Operand> Shaped(std::vector<Operand> operands,
@@ -117,7 +124,8 @@ struct ElementwiseTiling {
         }
     }
     std::string ChooseBox(IterationSpace& space, const std::vector<Operand>& operands,
-                          int64_t longest, double cycles, int64_t coresOfChip, bool allCores) {
+                          int64_t longest, double cycles, const Rates& rates, int64_t coresOfChip,
+                          bool allCores) {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
         if (space.GroupColumns(operands, longest / kUnit)) {
             pitchUnit *= kLargestGroup;
@@ -137,6 +145,7 @@ struct ElementwiseTiling {
         const int64_t room = space.step > 1 ? longest / space.step / kUnit * kUnit : longest;
         BoxShape box;
         box.Choose(space, room, pitchUnit, operands, cycles, coresOfChip, allCores);
+        ChooseRows(space, box, operands, room, rates, coresOfChip, allCores);
         cores = box.cores;
         tileLength = longest;
         std::copy(space.dim.begin(), space.dim.end() - 2, outerDims);
@@ -149,6 +158,53 @@ struct ElementwiseTiling {
             bounds.push_back(space.Bounds(i));
         }
         return "";
+    }
+    // Let the rows of boxes be those of another dimension where a core is ready sooner by them:
+    // few rows fill a small part of a tile, and each tile has the start-ups of its instructions.
+    void ChooseRows(IterationSpace& space, BoxShape& box, const std::vector<Operand>& operands,
+                    int64_t room, const Rates& rates, int64_t coresOfChip, bool allCores) const {
+        if (space.transposed) {
+            return;
+        }
+        const IterationSpace given = space;
+        double least = kWorthwhileRows * BoxCycles(given, box, operands, rates);
+        for (size_t axis = 0; axis + 2 < static_cast<size_t>(kMaxDims); ++axis) {
+            if (given.dim[axis] <= given.dim[kMaxDims - 2] || !given.CanBeRows(axis, operands)) {
+                continue;
+            }
+            IterationSpace other = given;
+            other.MoveBeforeLast(axis);
+            BoxShape shape;
+            shape.Choose(other, room, pitchUnit, operands, ElementCycles(other, operands, rates),
+                         coresOfChip, allCores);
+            const double cycles = BoxCycles(other, shape, operands, rates);
+            if (cycles < least) {
+                least = cycles;
+                space = other;
+                box = shape;
+            }
+        }
+    }
+    static double ElementCycles(const IterationSpace& space, const std::vector<Operand>& operands,
+                                const Rates& rates) {
+        double read = 0;
+        double written = 0;
+        CountBytes(space, operands, read, written);
+        return rates.core.Cycles(read, written, rates.vectorCycles);
+    }
+    // What the core with the most boxes takes.
+    double BoxCycles(const IterationSpace& space, const BoxShape& box,
+                     const std::vector<Operand>& operands, const Rates& rates) const {
+        int64_t boxes =
+            CeilDiv(space.dim[kMaxDims - 2], box.rows) * CeilDiv(space.dim[kMaxDims - 1], box.cols);
+        for (size_t axis = 0; axis + 2 < static_cast<size_t>(kMaxDims); ++axis) {
+            boxes *= space.dim[axis];
+        }
+        const int64_t row = std::max(kLeastRow, AlignUp(box.cols, pitchUnit));
+        const double tile =
+            kTileCycles + kInstructionCycles * 64 * rates.vectorCycles +
+            static_cast<double>(box.rows * row) * ElementCycles(space, operands, rates);
+        return static_cast<double>(CeilDiv(boxes, box.cores)) * tile;
     }
 };
 

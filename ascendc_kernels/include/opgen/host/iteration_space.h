@@ -297,14 +297,45 @@ struct IterationSpace {
         }
         size_t best = rows;
         for (size_t i = 0; backwards && i < rows; ++i) {
-            bool forwards = best == rows || dim[i] > dim[best];
-            for (size_t v = 0; forwards && v < stride.size(); ++v) {
-                forwards = !memory[v] || (stride[v][i] >= 0 && RowsFit(v, i, operands[v].bytes));
+            if ((best == rows || dim[i] > dim[best]) && CanBeRows(i, operands)) {
+                best = i;
             }
-            best = forwards ? i : best;
         }
         if (best != rows) {
             MoveBeforeLast(best);
+        }
+    }
+    // Whether the rows of boxes can be those of another dimension: all operands run forwards along
+    // it, and rows of them can be copied at once.
+    bool CanBeRows(size_t axis, const std::vector<Operand>& operands) const {
+        for (size_t v = 0; v < stride.size(); ++v) {
+            const int64_t row = stride[v][axis];
+            const bool same = groups[v].group > 1 && groups[v].step == 0;  // columns of all groups
+            if (memory[v] &&
+                (row < 0 || !RowsFit(v, axis, operands[v].bytes) || (row > 0 && same))) {
+                return false;
+            }
+        }
+        return true;
+    }
+    // Whether columns of an operand that lie apart, and are the same for all rows, would not be
+    // with those of another dimension: they are taken for each row then.
+    bool TakesMoreColumns(size_t axis) const {
+        for (size_t v = 0; v < stride.size(); ++v) {
+            const bool same = stride[v][dim.size() - 2] == 0 && stride[v][axis] != 0;
+            if (same && (groups[v].group > 1 || Strides(v))) {
+                return true;
+            }
+        }
+        return false;
+    }
+    // Let a dimension be that of the rows.
+    void MoveBeforeLast(size_t axis) {
+        MoveBeforeLast(dim, axis);
+        for (size_t v = 0; v < stride.size(); ++v) {
+            MoveBeforeLast(stride[v], axis);
+            MoveBeforeLast(from[v], axis);
+            MoveBeforeLast(to[v], axis);
         }
     }
     // Pad with leading dimensions of size 1 to kMaxDims; false: more dimensions than that.
@@ -403,14 +434,6 @@ struct IterationSpace {
         const int64_t row = dim.size() < 2 ? 0 : stride[v][dim.size() - 2];
         return CanJoin(operand) && IsWhole(v, dim.size() - 1) && column <= kMostBetween &&
                (row == 0 || row > dim.back() * (column - 1));
-    }
-    void MoveBeforeLast(size_t axis) {
-        MoveBeforeLast(dim, axis);
-        for (size_t v = 0; v < stride.size(); ++v) {
-            MoveBeforeLast(stride[v], axis);
-            MoveBeforeLast(from[v], axis);
-            MoveBeforeLast(to[v], axis);
-        }
     }
     static void MoveBeforeLast(std::vector<int64_t>& values, size_t axis) {
         const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(axis);
