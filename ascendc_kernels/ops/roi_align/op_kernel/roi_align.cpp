@@ -9,8 +9,12 @@
 // The weights of a sample are products of one along the height and one along the width, so that the
 // rows that samples of a row of bins touch are weighted and added first, whole rows of many
 // channels in one copy. Then Gather takes from the sums of rows what the samples touch along the
-// width. Offsets and weights along the width are made by the scalar unit, once for a box where UB
-// holds them. A sample that lies outside the image reads a zero behind the row.
+// width, of many channels at once. Offsets and weights along the width are made by the scalar unit
+// for one channel, once for a box where UB holds them, and copied for the others. A sample that
+// lies outside the image reads a zero behind the row.
+//
+// Where UB holds all bins of eight channels, results are stored as whole planes: another Gather
+// puts the bins of a channel side by side. Boxes take unlike times, so cores take turns.
 //
 // Tiling data (opgen's default for handwritten kernels): shapes and attrs.
 #include "kernel_operator.h"
@@ -104,17 +108,19 @@ class Kernel {
         }
         const uint64_t boxCount = static_cast<uint64_t>(tiling.boxesShape[0]);
         if (channels == 0 || boxCount == 0 || height.bins < 1 || width.bins < 1) {
-            return;  // the share stays empty
+            return;  // there are no items
         }
         rowPitch = opgen::AlignElements<T>(static_cast<uint32_t>(width.size) + 1);
         const uint64_t bins = static_cast<uint64_t>(width.bins);
         binPitch = opgen::AlignElements<T>(static_cast<uint32_t>(bins < kBins ? bins : kBins));
-        const uint32_t widest = rowPitch > binPitch ? rowPitch : binPitch;
-        group = kTile / widest;
+        parts = (bins + kBins - 1) / kBins;
+        const uint64_t plane = static_cast<uint64_t>(height.bins) * binPitch;
+        wholePlanes = parts == 1 && kChannelUnit * plane <= kTile;
+        const uint32_t held = wholePlanes ? static_cast<uint32_t>(plane) : binPitch;
+        group = kTile / (rowPitch > held ? rowPitch : held);
         group = channels < group ? static_cast<uint32_t>(channels) : group;
         groups = (channels + group - 1) / group;
-        parts = (bins + kBins - 1) / kBins;
-        share.Init(boxCount * groups * parts);
+        items = boxCount * groups * parts;
         pipe->InitBuffer(boxQueue, 1, kBoxBytes);
         pipe->InitBuffer(rowQueue, 2, opgen::Bytes<T>(kTile));
         pipe->InitBuffer(resultQueue, 1, opgen::Bytes<T>(kTile));
@@ -128,13 +134,19 @@ class Kernel {
         pipe->InitBuffer(highWeightBuf, opgen::Bytes<float>(kSamples));
         pipe->InitBuffer(lowValueBuf, opgen::Bytes<float>(kSamples));
         pipe->InitBuffer(highValueBuf, opgen::Bytes<float>(kSamples));
+        pipe->InitBuffer(placeBuf, opgen::Bytes<int32_t>(kTile));
+        pipe->InitBuffer(planeBuf, opgen::Bytes<float>(kTile));
         rows = rowBuf.Get<float>();
         sums = sumBuf.Get<float>();
         results = resultBuf.Get<float>();
+        if (wholePlanes) {
+            FillPlaces();
+        }
     }
 
     __aicore__ inline void Process() {
-        for (uint64_t item = share.first; item < share.last; ++item) {
+        const uint64_t cores = opgen::VectorCores();
+        for (uint64_t item = GetBlockIdx(); item < items; item += cores) {
             const uint64_t box = item / (groups * parts);
             firstChannel = item / parts % groups * group;
             firstBin = static_cast<int64_t>(item % parts * kBins);
@@ -146,16 +158,22 @@ class Kernel {
             filled = -1;
             const bool known = ReadBox(box);
             for (int64_t row = 0; row < height.bins; ++row) {
-                Duplicate(results, 0.0f, count * binPitch);
+                result = wholePlanes ? results[RowPlace(row)] : results;
+                Duplicate(result, 0.0f, count * binPitch);
                 PipeBarrier<PIPE_V>();
                 if (known && height.samples > 0 && width.samples > 0) {
                     AddRows(row);
                     AddSamples();
                     const float all = static_cast<float>(height.samples * width.samples);
-                    Muls(results, results, 1.0f / all, count * binPitch);
+                    Muls(result, result, 1.0f / all, count * binPitch);
                     PipeBarrier<PIPE_V>();
                 }
-                Store(box, row);
+                if (!wholePlanes) {
+                    StoreRow(box, row);
+                }
+            }
+            if (wholePlanes) {
+                StorePlanes(box);
             }
         }
     }
@@ -228,47 +246,56 @@ class Kernel {
         PipeBarrier<PIPE_V>();
     }
 
-    // results = what the samples along the width take of the sums of rows
+    // result = what the samples along the width take of the sums of rows
     __aicore__ inline void AddSamples() {
         const int64_t most = kSamples / binPitch;  // samples of all bins that UB holds
         for (int64_t first = 0; first < width.samples; first += most) {
             const int64_t left = width.samples - first;
             const uint32_t some = static_cast<uint32_t>(left < most ? left : most);
+            const uint32_t fit = kSamples / (some * binPitch);
+            const uint32_t together = fit < count ? fit : count;  // channels
             if (filled != first) {
-                FillSamples(first, some);
+                FillSamples(first, some, together);
                 filled = first;
             }
-            for (uint32_t channel = 0; channel < count; ++channel) {
-                AddChannel(channel, some);
+            for (uint32_t channel = 0; channel < count; channel += together) {
+                const uint32_t now = count - channel < together ? count - channel : together;
+                AddChannels(channel, now, together, some);
             }
         }
     }
 
-    __aicore__ inline void AddChannel(uint32_t channel, uint32_t some) {
+    // Add the samples of `now` channels; those of a sample lie together, of `together` channels.
+    __aicore__ inline void AddChannels(uint32_t channel, uint32_t now, uint32_t together,
+                                       uint32_t some) {
         const LocalTensor<float> low = lowValueBuf.Get<float>();
         const LocalTensor<float> high = highValueBuf.Get<float>();
         const LocalTensor<float> row = sums[channel * rowPitch];
-        const uint32_t all = some * binPitch;
-        Gather(low, row, lowBuf.Get<uint32_t>(), 0U, all);
-        Gather(high, row, highBuf.Get<uint32_t>(), 0U, all);
-        PipeBarrier<PIPE_V>();
-        Mul(low, low, lowWeightBuf.Get<float>(), all);
-        Mul(high, high, highWeightBuf.Get<float>(), all);
-        PipeBarrier<PIPE_V>();
-        Add(low, low, high, all);
-        PipeBarrier<PIPE_V>();
-        const LocalTensor<float> result = results[channel * binPitch];
+        const uint32_t next = together * binPitch;  // from sample to sample
+        const uint32_t each = now * binPitch;
+        const uint32_t all = now == together ? some * next : each;
+        for (uint32_t at = 0; at < some * next; at += now == together ? all : next) {
+            Gather(low[at], row, lowBuf.Get<uint32_t>()[at], 0U, all);
+            Gather(high[at], row, highBuf.Get<uint32_t>()[at], 0U, all);
+            PipeBarrier<PIPE_V>();
+            Mul(low[at], low[at], lowWeightBuf.Get<float>()[at], all);
+            Mul(high[at], high[at], highWeightBuf.Get<float>()[at], all);
+            PipeBarrier<PIPE_V>();
+            Add(low[at], low[at], high[at], all);
+            PipeBarrier<PIPE_V>();
+        }
+        const LocalTensor<float> sum = result[channel * binPitch];
         for (uint32_t i = 0; i < some; ++i) {
-            Add(result, result, low[i * binPitch], binPitch);
+            Add(sum, sum, low[i * next], each);
             PipeBarrier<PIPE_V>();
         }
     }
 
-    // Offsets and weights of some samples of all bins along the width, the bins of a sample
-    // together.
-    __aicore__ inline void FillSamples(int64_t first, uint32_t some) {
-        const LocalTensor<uint32_t> low = lowBuf.Get<uint32_t>();
-        const LocalTensor<uint32_t> high = highBuf.Get<uint32_t>();
+    // Offsets and weights of some samples of all bins along the width: the bins of a sample
+    // together, for `together` channels.
+    __aicore__ inline void FillSamples(int64_t first, uint32_t some, uint32_t together) {
+        const LocalTensor<int32_t> low = lowBuf.Get<int32_t>();
+        const LocalTensor<int32_t> high = highBuf.Get<int32_t>();
         const LocalTensor<float> lowWeights = lowWeightBuf.Get<float>();
         const LocalTensor<float> highWeights = highWeightBuf.Get<float>();
         const uint32_t zero = static_cast<uint32_t>(width.size);  // the place of a zero
@@ -279,18 +306,78 @@ class Kernel {
                 if (j < bins) {
                     sample = width.At(firstBin + j, first + i);
                 }
-                const uint32_t at = i * binPitch + j;
-                low.SetValue(at, opgen::Bytes<float>(sample.inside ? sample.low : zero));
-                high.SetValue(at, opgen::Bytes<float>(sample.inside ? sample.high : zero));
+                const uint32_t at = i * together * binPitch + j;
+                const uint32_t from = sample.inside ? sample.low : zero;
+                const uint32_t to = sample.inside ? sample.high : zero;
+                low.SetValue(at, static_cast<int32_t>(opgen::Bytes<float>(from)));
+                high.SetValue(at, static_cast<int32_t>(opgen::Bytes<float>(to)));
                 lowWeights.SetValue(at, 1.0f - sample.rest);
                 highWeights.SetValue(at, sample.rest);
             }
         }
         opgen::Order<HardEvent::S_V>();
+        const int32_t apart = static_cast<int32_t>(opgen::Bytes<float>(rowPitch));
+        for (uint32_t done = 1; done < together; done *= 2) {
+            const uint32_t now = together - done < done ? together - done : done;
+            const uint32_t copied = now * binPitch;
+            const int32_t further = static_cast<int32_t>(done) * apart;
+            for (uint32_t i = 0; i < some; ++i) {
+                const uint32_t at = i * together * binPitch;
+                const uint32_t to = at + done * binPitch;
+                Adds(low[to], low[at], further, copied);
+                Adds(high[to], high[at], further, copied);
+                Adds(lowWeights[to], lowWeights[at], 0.0f, copied);
+                Adds(highWeights[to], highWeights[at], 0.0f, copied);
+            }
+            PipeBarrier<PIPE_V>();
+        }
+    }
+
+    // Where the bins of a row begin in the results of whole planes.
+    __aicore__ inline uint32_t RowPlace(int64_t row) const {
+        return static_cast<uint32_t>(row) * group * binPitch;
+    }
+
+    // Where the bins of planes lie in the results, in bytes: of some channels by the scalar unit,
+    // of the others as copies with a sum.
+    __aicore__ inline void FillPlaces() {
+        const LocalTensor<int32_t> places = placeBuf.Get<int32_t>();
+        const uint32_t plane = static_cast<uint32_t>(height.bins * width.bins);
+        uint32_t at = 0;
+        for (uint32_t channel = 0; channel < kChannelUnit; ++channel) {
+            for (int64_t row = 0; row < height.bins; ++row) {
+                const uint32_t from = RowPlace(row) + channel * binPitch;
+                for (uint32_t j = 0; j < static_cast<uint32_t>(width.bins); ++j) {
+                    places.SetValue(at++, static_cast<int32_t>(opgen::Bytes<float>(from + j)));
+                }
+            }
+        }
+        opgen::Order<HardEvent::S_V>();
+        for (uint32_t done = kChannelUnit; done < group; done *= 2) {
+            const uint32_t now = group - done < done ? group - done : done;
+            Adds(places[done * plane], places,
+                 static_cast<int32_t>(opgen::Bytes<float>(done * binPitch)), now * plane);
+            PipeBarrier<PIPE_V>();
+        }
+    }
+
+    // Store all bins of each channel of the group: they lie together in GM.
+    __aicore__ inline void StorePlanes(uint64_t box) {
+        const uint32_t plane = static_cast<uint32_t>(height.bins * width.bins);
+        const LocalTensor<float> planes = planeBuf.Get<float>();
+        Gather(planes, results, placeBuf.Get<uint32_t>(), 0U, count * plane);
+        PipeBarrier<PIPE_V>();
+        LocalTensor<T> tile = resultQueue.template AllocTensor<T>();
+        opgen::NarrowCopy(tile, planes, count * plane);
+        PipeBarrier<PIPE_V>();
+        resultQueue.EnQue(tile);
+        tile = resultQueue.template DeQue<T>();
+        opgen::StoreRange(yGm[(box * channels + firstChannel) * plane], tile, count * plane);
+        resultQueue.FreeTensor(tile);
     }
 
     // Store a row of bins of each channel of the group.
-    __aicore__ inline void Store(uint64_t box, int64_t row) {
+    __aicore__ inline void StoreRow(uint64_t box, int64_t row) {
         LocalTensor<T> tile = resultQueue.template AllocTensor<T>();
         opgen::NarrowCopy(tile, results, count * binPitch);
         PipeBarrier<PIPE_V>();
@@ -313,6 +400,7 @@ class Kernel {
     static constexpr int64_t kMostSamples = 64;  // of a bin, along an axis
     static constexpr uint32_t kBoxNumbers = 5;   // image, left, top, right, bottom
     static constexpr uint32_t kBoxBytes = 32;
+    static constexpr uint32_t kChannelUnit = 8;  // places of so many planes begin aligned
 
     TQue<TPosition::VECIN, 1> boxQueue;
     TQue<TPosition::VECIN, 1> rowQueue;
@@ -327,13 +415,15 @@ class Kernel {
     TBuf<TPosition::VECCALC> highWeightBuf;
     TBuf<TPosition::VECCALC> lowValueBuf;
     TBuf<TPosition::VECCALC> highValueBuf;
+    TBuf<TPosition::VECCALC> placeBuf;
+    TBuf<TPosition::VECCALC> planeBuf;
     LocalTensor<float> rows;
     LocalTensor<float> sums;
     LocalTensor<float> results;
+    LocalTensor<float> result;  // of the row of bins
     GlobalTensor<T> xGm;
     GlobalTensor<T> boxesGm;
     GlobalTensor<T> yGm;
-    opgen::Share share;
     Axis height;
     Axis width;
     float scale = 1.0f;
@@ -344,12 +434,14 @@ class Kernel {
     uint64_t channels = 0;
     uint64_t groups = 1;  // of channels
     uint64_t parts = 1;   // of the bins along the width
+    uint64_t items = 0;   // of all cores: a group of channels of a box, and a part
     uint64_t firstChannel = 0;
     int64_t firstBin = 0;
     int64_t filled = -1;  // the first sample whose offsets UB holds
-    uint32_t group = 1;   // channels of a group
-    uint32_t count = 0;   // channels of the item
-    uint32_t bins = 0;    // along the width, of the item
+    bool wholePlanes = false;
+    uint32_t group = 1;  // channels of a group
+    uint32_t count = 0;  // channels of the item
+    uint32_t bins = 0;   // along the width, of the item
     uint32_t rowPitch = 0;
     uint32_t binPitch = 0;
 };
