@@ -90,15 +90,13 @@ def _cubic(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
 
 
 def _nearest(x: Any, lengths: list[Any], scales: list[Any], exact: bool) -> Any:
-    """Return elements of the input, by one gather for all axes."""
+    """Return elements of the input: rows of it, then elements of these."""
     first = x.dim() - len(lengths)
-    indices = []
     for axis, (length, scale) in enumerate(zip(lengths, scales, strict=True), first):
         size = x.shape[axis]
         at = (_numbers(length, x) + (0.5 if exact else 0.0)) * _ratio(size, length, scale)
-        index = torch.clamp(at.to(torch.int32), max=size - 1)
-        indices.append(_along(x, axis, index))
-    return _aten.index(x, [None] * first + indices)
+        x = torch.index_select(x, axis, torch.clamp(at.to(torch.int32), max=size - 1))
+    return x
 
 
 def _lengths(x: Any, size: Any, scale_factor: Any) -> tuple[list[Any], list[Any]]:

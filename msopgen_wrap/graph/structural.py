@@ -28,11 +28,12 @@ def other_values(attr: Attr, traced: TracedGraph) -> list[Any]:
         traced: the graph.
     """
     known = traced.structural[attr.name]
+    inner = range(1, max((len(shape) for shape in traced.shapes.values()), default=0) - 1)
     if attr.type == "list_int":
         as_many = ([v + 1 for v in known], [1] * len(known))
-        lists = [[0], [-1], [0, 1], *as_many]
+        lists = [[0], [-1], [0, 1], *([axis] for axis in inner), *as_many]
         return [v for i, v in enumerate(lists) if v != list(known) and v not in lists[:i]]
-    values = [0, -1]
+    values = [0, -1, *inner]
     for number in sorted(traced.numbers.get(attr.name, ())):
         values += [int(number) - 1, int(number), int(number) + 1]
     return [

@@ -68,11 +68,14 @@ class RowLowerer(Lowerer):
     """Lowers a graph whose reductions all run over the same axes of one iteration space.
 
     Attributes:
+        spread: whether operands with axes have an element for each of the space, also where no axis
+            of them is reduced in the sample: an attr may choose one of theirs.
         space: the axes of every node in that space.
         row_loads: ids of loaded values that do not span a reduced axis.
         partial_loads: ids of those that span one, and lack another axis of the space.
     """
 
+    spread: bool = False
     space: GraphAxes = field(init=False)
     row_loads: set[int] = field(default_factory=set)
     partial_loads: set[int] = field(default_factory=set)
@@ -193,7 +196,8 @@ class RowLowerer(Lowerer):
 
     def _extent(self, axes: Axes) -> str:
         """Return what an operand with these axes spans."""
-        if any(a in self.space.reduced for a in axes if a is not None):
+        own = [a for a in axes if a is not None]
+        if any(a in self.space.reduced for a in own) or (self.spread and own):
             return FULL
         if all(a in (None, self.space.rank - len(axes) + i) for i, a in enumerate(axes)):
             return ROW

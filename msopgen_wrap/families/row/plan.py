@@ -80,10 +80,14 @@ def plan_row(
             if combo == 0:
                 others = other_ranks(spec, traced)
                 kept = _kept_axes(spec, [traced, *others])
-                lower = functools.partial(_lowered, spec, kept)
+                lower = functools.partial(_lowered, spec, kept, False)
                 ends = axis_names(traced, others, lower)
+                spread = _changes_rows(spec, variant, traced, kept, ends)
+                if spread:
+                    lower = functools.partial(_lowered, spec, kept, True)
+                    ends = axis_names(traced, others, lower)
             program, lowerer = _lower(
-                spec, traced, combo, operand_names, plan.scalar_names, ends, keep=True
+                spec, traced, combo, operand_names, plan.scalar_names, ends, spread, keep=True
             )
             _check_general(spec, variant, combo, traced, program, lowerer, kept)
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
@@ -140,6 +144,7 @@ def _lower(
     operand_names: dict[View, str],
     scalar_names: dict[Scalar, str],
     ends: AxisNames,
+    spread: bool,
     keep: bool = False,
 ) -> tuple[Program, RowLowerer]:
     """Lower a graph; ``keep`` marks the operands that boxes share, which depends on the rank."""
@@ -150,6 +155,7 @@ def _lower(
         operand_names=operand_names,
         scalar_names=scalar_names,
         axis_names=ends,
+        spread=spread,
     )
     program = lowerer.run()
     check_outputs(spec, traced, lowerer.space)
@@ -174,8 +180,26 @@ def _simplified(program: Program) -> Program:
     return eliminate_dead(inverse_roots(divide_directly(share_common(program))))
 
 
-def _lowered(spec: OpSpec, kept: int | None, traced: TracedGraph, names: AxisNames) -> Lowered:
-    program, lowerer = _lower(spec, traced, 0, {}, {}, names)
+def _changes_rows(
+    spec: OpSpec, variant: Variant, traced: TracedGraph, kept: int | None, ends: AxisNames
+) -> bool:
+    """Whether operands are numbers of rows for some axes that an attr may choose, not for all."""
+    if not _axes_rule(spec, traced, GraphAxes(spec, traced), kept).attr:
+        return False
+    program, lowerer = _lower(spec, traced, 0, {}, {}, ends, False, keep=True)
+    if not lowerer.row_loads:
+        return False
+    try:
+        _check_general(spec, variant, 0, traced, program, lowerer, kept)
+    except OpgenError:
+        return True
+    return False
+
+
+def _lowered(
+    spec: OpSpec, kept: int | None, spread: bool, traced: TracedGraph, names: AxisNames
+) -> Lowered:
+    program, lowerer = _lower(spec, traced, 0, {}, {}, names, spread)
     rule = _axes_rule(spec, traced, lowerer.space, kept)
     reduced, rank = lowerer.space.reduced, lowerer.space.rank
     by_rank = None if rule.attr else rule.at
@@ -247,7 +271,9 @@ def _check_general(
         for _, again in traces_with_others(spec, traced, name):
             if not any(map(reduction_kind, again.graph.nodes)):
                 raise OpgenError(_changed_by(attr))
-            lowerer = RowLowerer(spec, again, combo, axis_names=first.axis_names)
+            lowerer = RowLowerer(
+                spec, again, combo, axis_names=first.axis_names, spread=first.spread
+            )
             second = lowerer.run()
             kept = kept_operands(lowerer)
             second = _simplified(assign_extents(second, lowerer, kept))
