@@ -24,7 +24,7 @@ compute: |
 # The numbers lie along the second axis, which the sample's value of the attr does not reduce.
 VALUES = {
     "Operand": "x + y",
-    "Counted": "x * y + torch.arange(x.shape[-2]).unsqueeze(-1)",
+    "Counted": "x * y + torch.arange(x.shape[-2]).unsqueeze(-1) * 0.01",
     "Rows": "x / (y * y + 1)",
 }
 

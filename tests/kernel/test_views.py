@@ -363,6 +363,32 @@ TRANSPOSED = {
         "[x[2]]",
         "float16",
     ),
+    "three side by side": Transposed(
+        "torch.stack((x, y * 2, x - y), -1)",
+        2,
+        "[x[0], x[1], 3]",
+        [(5, 9), (33, 70), (1, 5000), (300, 8), (2, 9000)],
+        "like x",
+    ),
+    "mirrored sevens": Transposed(
+        "x.flip(-1) + x", 3, "like x", [(2, 9, 7), (3, 1000, 7), (40, 6, 7)], dtype="float16"
+    ),
+    "windows that overlap": Transposed(
+        "x.unfold(-1, 4, 2) * 2",
+        2,
+        "[x[0], (x[1] - 2) // 2, 4]",
+        [(5, 40), (33, 142), (1, 9000), (300, 24), (4, 3000)],
+    ),
+    "windows of fifteen": Transposed(
+        "x.unfold(-1, 15, 1) + 1", 2, "[x[0], x[1] - 14, 15]", [(5, 40), (33, 142), (2, 3000)]
+    ),
+    "windows of a mirrored half": Transposed(
+        "x.flip(-1).unfold(-1, 5, 3) * 2",
+        2,
+        "[x[0], (x[1] - 2) // 3, 5]",
+        [(5, 40), (33, 142), (2, 9000)],
+        dtype="float16",
+    ),
     "mirrored fours of mirrored rows": Transposed(
         "x.flip(1).flip(2) - x", 3, "like x", [(2, 9, 4), (3, 1000, 4), (40, 7, 4), (1, 8, 4)]
     ),
@@ -378,6 +404,7 @@ DEFAULT_TRANSPOSED = (
     "rotated pairs",
     "mirrored half, with a row",
     "swapped pairs",
+    "windows that overlap",
 )
 
 

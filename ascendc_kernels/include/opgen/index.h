@@ -20,8 +20,26 @@ __aicore__ inline void GroupPlaces(const LocalTensor<int32_t>& places,
     const int32_t beside = walk.groupStep - static_cast<int32_t>(walk.group) * within;
     AscendC::CreateVecIndex(places, static_cast<int32_t>(0), count);
     VectorBarrier();
-    AscendC::ShiftRight(scratch, places, static_cast<int32_t>(walk.group / 2),
-                        static_cast<int32_t>(count));
+    if (walk.group == 2 || walk.group == 4) {
+        AscendC::ShiftRight(scratch, places, static_cast<int32_t>(walk.group / 2),
+                            static_cast<int32_t>(count));
+    } else {
+        // exact for the numbers of a tile: a quotient is no closer to a whole number than 1 / group
+        const LocalTensor<float> quotient = scratch.template ReinterpretCast<float>();
+        AscendC::Cast(quotient, places, RoundMode::CAST_RINT, count);
+        VectorBarrier();
+        AscendC::Adds(quotient, quotient, 0.5f, count);
+        VectorBarrier();
+        AscendC::Muls(quotient, quotient, 1.0f / static_cast<float>(walk.group), count);
+        VectorBarrier();
+        AscendC::Cast(scratch, quotient, RoundMode::CAST_TRUNC, count);
+        VectorBarrier();
+    }
+    if (within == 0) {
+        AscendC::Muls(places, scratch, beside * unit, count);
+        VectorBarrier();
+        return;
+    }
     AscendC::Muls(places, places, within * unit, count);
     VectorBarrier();
     AscendC::Muls(scratch, scratch, beside * unit, count);

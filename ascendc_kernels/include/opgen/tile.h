@@ -48,7 +48,7 @@ struct Tile {
 struct Walk {
     int64_t stride[kMaxDims] = {};
     int64_t offset = 0;
-    uint32_t group = 1;  // 2 or 4 of such operands
+    uint32_t group = 1;  // 2 to 15 of such operands
     int32_t groupStep = 0;
     int32_t within = 0;
 

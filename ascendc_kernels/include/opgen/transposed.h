@@ -41,10 +41,20 @@ struct ColumnSpan {
     __aicore__ inline void Add(int32_t reach) { (reach < 0 ? first : last) += reach; }
 };
 
-// Elements from one row to the next of what LoadApart brings to UB.
+// Elements that a group of columns has in common with the next one.
+__aicore__ inline uint32_t Overlap(const Walk& walk) {
+    const int32_t last = static_cast<int32_t>(walk.group - 1) * walk.within;
+    const int32_t beyond =
+        (last < 0 ? -last : last) + 1 - (walk.groupStep < 0 ? -walk.groupStep : walk.groupStep);
+    return walk.groupStep != 0 && beyond > 0 ? static_cast<uint32_t>(beyond) : 0;
+}
+
+// Elements from one row to the next of what LoadApart brings to UB: whole blocks, also once they
+// are widened.
 __aicore__ inline uint32_t ApartPitch(const Walk& walk, const Tile& box) {
     const int32_t step = walk.groupStep;
-    return box.pitch / walk.group * static_cast<uint32_t>(step < 0 ? -step : step);
+    const uint32_t apart = box.pitch / walk.group * static_cast<uint32_t>(step < 0 ? -step : step);
+    return apart + AlignElements<half>(Overlap(walk));
 }
 
 // Copy the rows of a box with what lies between their columns.
@@ -141,13 +151,14 @@ __aicore__ inline void TransposeGroups(const LocalTensor<C>& dst, const LocalTen
 }
 
 // places[r * pitch + c] = where column c of row r lies in what LoadApart brought, in units of
-// `unit`. `scratch` has as many elements. Where columns run backwards the first row is counted; the
-// others are copies with a sum, twice as many with each instruction.
+// `unit`. `scratch` has as many elements. Where the places of a row do not follow from those of the
+// one before by the same steps, the first row is counted; the others are copies with a sum, twice
+// as many with each instruction.
 __aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
                                    const LocalTensor<int32_t>& scratch, const Walk& walk,
                                    const Tile& box, int32_t unit, uint32_t rows) {
-    const bool backwards = walk.groupStep < 0;
-    const uint32_t counted = (backwards ? 1 : rows) * box.pitch;
+    const bool byRow = walk.groupStep < 0 || Overlap(walk) > 0;
+    const uint32_t counted = (byRow ? 1 : rows) * box.pitch;
     if (walk.Grouped()) {
         GroupPlaces(places, scratch, walk, unit, counted);
     } else {
@@ -161,10 +172,10 @@ __aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
         AscendC::Adds(places, places, -span.first * unit, counted);
         VectorBarrier();
     }
-    if (!backwards) {
+    if (!byRow) {
         return;
     }
-    if (box.pitch > box.cols) {
+    if (walk.groupStep < 0 && box.pitch > box.cols) {
         // what lies behind the last column reads the first element
         AscendC::Maxs(places, places, static_cast<int32_t>(0), box.pitch);
         VectorBarrier();

@@ -52,9 +52,10 @@ struct BoxShape {
             TryBlocks(tileLength);
             return;
         }
+        columnUnit_ = AlignUp(kUnit, pitchUnit);
         const int64_t pitch = AlignUp(allCols_, pitchUnit);
         if (pitch > tileLength) {
-            TryColumns(CeilDiv(allCols_, tileLength));
+            TryColumns(CeilDiv(allCols_, tileLength / columnUnit_ * columnUnit_));
             return;
         }
         const int64_t room = std::min(tileLength / pitch, kMaxBlockCount);
@@ -79,8 +80,9 @@ struct BoxShape {
         const int64_t bands = std::max<int64_t>(1, outer_ * allRows_);
         for (int64_t more = 0; more < kMostTiles; ++more) {
             const int64_t wanted = CeilDiv((more + 1) * coresOfChip_, bands);
-            Try(1, std::min(allCols_, AlignUp(CeilDiv(allCols_, parts + more), kUnit)));
-            Try(1, std::min(allCols_, AlignUp(CeilDiv(allCols_, std::max(parts, wanted)), kUnit)));
+            for (const int64_t count : {parts + more, std::max(parts, wanted)}) {
+                Try(1, std::min(allCols_, AlignUp(CeilDiv(allCols_, count), columnUnit_)));
+            }
         }
     }
     // Boxes of whole blocks of the transposition. Narrow ones have short rows, wide ones short
@@ -130,6 +132,7 @@ struct BoxShape {
     int64_t allRows_ = 1;
     int64_t allCols_ = 1;
     int64_t pitchUnit_ = 1;
+    int64_t columnUnit_ = kUnit;  // a box of single rows has whole ones
     int64_t coresOfChip_ = 1;
     bool allCores_ = false;
     double cycles_ = 0;

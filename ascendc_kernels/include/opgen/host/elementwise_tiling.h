@@ -127,8 +127,9 @@ struct ElementwiseTiling {
                           int64_t longest, double cycles, const Rates& rates, int64_t coresOfChip,
                           bool allCores) {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
-        if (space.GroupColumns(operands, longest / kUnit)) {
-            pitchUnit *= kLargestGroup;
+        const int64_t group = space.dim.empty() ? 1 : std::max<int64_t>(2, space.dim.back());
+        if (space.GroupColumns(operands, longest / AlignUp(kUnit, pitchUnit * group))) {
+            pitchUnit *= group;
         } else if ((longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) ||
                    (longest >= 2 * kTransposeBlock * transposePitch &&
                     space.TransposeGroups(operands))) {
@@ -142,7 +143,8 @@ struct ElementwiseTiling {
                    " dimensions: " + ShapeText(space.dim);
         }
         // A box fills a part of a tile where more than its elements is read.
-        const int64_t room = space.step > 1 ? longest / space.step / kUnit * kUnit : longest;
+        const int64_t unit = AlignUp(kUnit, pitchUnit);
+        const int64_t room = space.step > 1 ? longest / space.step / unit * unit : longest;
         BoxShape box;
         box.Choose(space, room, pitchUnit, operands, cycles, coresOfChip, allCores);
         ChooseRows(space, box, operands, room, rates, coresOfChip, allCores);

@@ -24,8 +24,11 @@ constexpr int64_t kLeastForwardColumns = 8;
 constexpr int64_t kMostBetween = 16;
 // A step of numbers that are counted in groups of columns is less.
 constexpr int64_t kMostCounted = 1 << 19;
-// Columns of a group: two or four.
-constexpr int64_t kLargestGroup = 4;
+// Columns of a group, at most; and of one that is transposed, which are this many or two.
+constexpr int64_t kLargestGroup = 15;
+constexpr int64_t kTransposedGroup = 4;
+// Elements that a group has in common with the next one, at most, where they are read once.
+constexpr int64_t kMostOverlap = 16;
 // The stride of columns that lie in groups, as Walk (opgen/tile.h) reads it.
 constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
 
@@ -170,7 +173,7 @@ struct IterationSpace {
     // two words of a 64-bit number: those and the dimension before it become the columns, in which
     // operands that are not contiguous along both lie in groups.
     bool TransposeGroups(const std::vector<Operand>& operands) {
-        if (dim.size() < 3 || (dim.back() != 2 && dim.back() != kLargestGroup)) {
+        if (dim.size() < 3 || (dim.back() != 2 && dim.back() != kTransposedGroup)) {
             return false;
         }
         const size_t last = dim.size() - 1;
@@ -206,11 +209,11 @@ struct IterationSpace {
         transposed = true;
         return true;
     }
-    // Where the last dimension has two or four elements and the one before it many: make both the
-    // columns, in which operands that are not contiguous along both lie in groups. False: one of
-    // them does not allow it, or takes more than `most` elements of a tile.
+    // Where the last dimension has few elements and the one before it many: make both the columns,
+    // in which operands that are not contiguous along both lie in groups. False: one of them does
+    // not allow it, or takes more than `most` elements of a tile.
     bool GroupColumns(const std::vector<Operand>& operands, int64_t most) {
-        if (dim.size() < 2 || (dim.back() != 2 && dim.back() != kLargestGroup) ||
+        if (dim.size() < 2 || dim.back() > kLargestGroup ||
             dim[dim.size() - 2] < kLeastForwardColumns) {
             return false;
         }
@@ -225,7 +228,10 @@ struct IterationSpace {
                 return false;
             }
             const int64_t next = std::abs(stride[v][last - 1]);
-            largest = memory[v] ? std::max(largest, CeilDiv(next, size)) : largest;
+            const int64_t group = (size - 1) * std::abs(stride[v][last]);
+            // and what the last group has beyond its step
+            const int64_t taken = CeilDiv(next, size) + (next != 0 && group >= next ? 1 : 0);
+            largest = memory[v] ? std::max(largest, taken) : largest;
         }
         if (largest > most) {
             return false;
@@ -426,7 +432,8 @@ struct IterationSpace {
         const int64_t group = (dim[last] - 1) * within;
         return CanJoin(operand) && next <= kMostBetween && within <= kMostBetween &&
                (next == 0 ? row == 0
-                          : next > group && (row == 0 || row > (dim[last - 1] - 1) * next + group));
+                          : next > group - kMostOverlap &&
+                                (row == 0 || row > (dim[last - 1] - 1) * next + group));
     }
     // Whether rows of an operand can be copied with what lies between their columns.
     bool CanReadBetween(size_t v, const Operand& operand) const {
