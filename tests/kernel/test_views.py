@@ -382,6 +382,27 @@ TRANSPOSED = {
     "windows of fifteen": Transposed(
         "x.unfold(-1, 15, 1) + 1", 2, "[x[0], x[1] - 14, 15]", [(5, 40), (33, 142), (2, 3000)]
     ),
+    "shuffled pixels": Transposed(
+        "F.pixel_shuffle(x, 2) * 2",
+        4,
+        "[x[0], x[1] // 4, 2 * x[2], 2 * x[3]]",
+        [(2, 4, 3, 9), (1, 8, 30, 40), (3, 4, 2, 700)],
+    ),
+    "shuffled half pixels": Transposed(
+        "F.pixel_shuffle(x, 4) + 1",
+        4,
+        "[x[0], x[1] // 16, 4 * x[2], 4 * x[3]]",
+        [(2, 16, 3, 9), (1, 32, 20, 40)],
+        dtype="float16",
+    ),
+    "mirrored channels to the end": Transposed(
+        "x.flip(1, 2).permute(0, 2, 1) * y",
+        3,
+        "[x[0], x[2], x[1]]",
+        [(2, 3, 50), (3, 4, 900), (1, 3, 5000), (2, 7, 60)],
+        "[x[1]]",
+        "float16",
+    ),
     "windows of a mirrored half": Transposed(
         "x.flip(-1).unfold(-1, 5, 3) * 2",
         2,
@@ -405,6 +426,7 @@ DEFAULT_TRANSPOSED = (
     "mirrored half, with a row",
     "swapped pairs",
     "windows that overlap",
+    "shuffled pixels",
 )
 
 

@@ -21,8 +21,10 @@ constexpr uint32_t kUnit = 256;  // core boundaries of flat tiles are multiples 
 
 // From this number on the stride of the columns says how groups of them lie: this, plus the columns
 // of a group times 2^52, the step from group to group in the 32 bits from 2^20 on, and the step
-// within one in the 20 bits below, both signed. The host (iteration_space.h) packs them.
+// within one in the 20 bits below, both signed; with kFarMembers the other way round. The host
+// (iteration_space.h) packs them.
 constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
+constexpr int64_t kFarMembers = static_cast<int64_t>(1) << 56;
 
 // A part of the iteration space. Flat: `offset` and `count` elements. Box: `row`, `col` are the
 // first row and column, `outer` the indices of the dimensions before them.
@@ -45,12 +47,14 @@ struct Tile {
 // Where the last dimension has few elements, such as the two of a pair, it and the one before it
 // are the columns together. An operand that is not contiguous along both has `group` columns for
 // each index of the latter, which lie `within` elements apart, and groups lie `groupStep` apart.
+// Where `farMembers`, what lies between the columns of a group is not read with them.
 struct Walk {
     int64_t stride[kMaxDims] = {};
     int64_t offset = 0;
     uint32_t group = 1;  // 2 to 15 of such operands
     int32_t groupStep = 0;
     int32_t within = 0;
+    bool farMembers = false;
 
     template <typename Array>
     __aicore__ inline void Init(const Array& packed) {
@@ -62,8 +66,11 @@ struct Walk {
         groupStep = static_cast<int32_t>(columns);
         if (columns >= kGroupedColumns) {
             group = static_cast<uint32_t>((columns >> 52) & 0xf);
-            groupStep = static_cast<int32_t>((columns >> 20) & 0xffffffff);
-            within = static_cast<int32_t>((columns & 0xfffff) << 12) >> 12;
+            farMembers = (columns & kFarMembers) != 0;
+            const int32_t large = static_cast<int32_t>((columns >> 20) & 0xffffffff);
+            const int32_t small = static_cast<int32_t>((columns & 0xfffff) << 12) >> 12;
+            groupStep = farMembers ? small : large;
+            within = farMembers ? large : small;
         }
     }
     __aicore__ inline int64_t At(const Tile& tile) const {

@@ -25,15 +25,15 @@ __aicore__ inline uint32_t ColumnPitch(const Walk& walk, const Tile& box) {
     return AlignElements<T>(box.rows * walk.group);
 }
 
-// Where the columns of a box lie, in elements from the first one: in [first, last]. `first` is
-// below 0 where they run backwards.
+// Where the columns of a box lie, in elements from the first one: in [first, last]; of far members
+// the first columns of all groups. `first` is below 0 where they run backwards.
 struct ColumnSpan {
     int32_t first = 0;
     int32_t last = 0;
 
     __aicore__ inline ColumnSpan(const Walk& walk, uint32_t cols) {
         Add(static_cast<int32_t>(cols / walk.group - 1) * walk.groupStep);
-        Add(static_cast<int32_t>(walk.group - 1) * walk.within);
+        Add(walk.farMembers ? 0 : static_cast<int32_t>(walk.group - 1) * walk.within);
     }
     __aicore__ inline uint32_t Elements() const { return static_cast<uint32_t>(last - first) + 1; }
 
@@ -46,7 +46,8 @@ __aicore__ inline uint32_t Overlap(const Walk& walk) {
     const int32_t last = static_cast<int32_t>(walk.group - 1) * walk.within;
     const int32_t beyond =
         (last < 0 ? -last : last) + 1 - (walk.groupStep < 0 ? -walk.groupStep : walk.groupStep);
-    return walk.groupStep != 0 && beyond > 0 ? static_cast<uint32_t>(beyond) : 0;
+    const bool overlaps = walk.groupStep != 0 && !walk.farMembers && beyond > 0;
+    return overlaps ? static_cast<uint32_t>(beyond) : 0;
 }
 
 // Elements from one row to the next of what LoadApart brings to UB: whole blocks, also once they
@@ -55,6 +56,11 @@ __aicore__ inline uint32_t ApartPitch(const Walk& walk, const Tile& box) {
     const int32_t step = walk.groupStep;
     const uint32_t apart = box.pitch / walk.group * static_cast<uint32_t>(step < 0 ? -step : step);
     return apart + AlignElements<half>(Overlap(walk));
+}
+
+// Rows that LoadApart brings to UB: of far members those of each member, one after the other.
+__aicore__ inline uint32_t ApartRows(const Walk& walk, const Tile& box) {
+    return (walk.ByRow() ? box.rows : 1) * (walk.farMembers ? walk.group : 1);
 }
 
 // Copy the rows of a box with what lies between their columns.
@@ -71,10 +77,15 @@ __aicore__ inline void LoadApart(const LocalTensor<T>& tile, const GlobalTensor<
         blocks.dstStride = (Bytes<T>(pitch) - AlignBlock(Bytes<T>(run))) / kBlockBytes;
     }
     if (box.pitch > box.cols && pitch > 0) {
-        ClearForLoad(tile, rows * pitch);
+        ClearForLoad(tile, ApartRows(walk, box) * pitch);
     }
     const AscendC::DataCopyPadExtParams<T> noPad{false, 0, 0, static_cast<T>(0)};
-    AscendC::DataCopyPad(tile, gm[static_cast<uint64_t>(walk.At(box) + span.first)], blocks, noPad);
+    const int64_t from = walk.At(box) + span.first;
+    for (uint32_t member = 0; member < (walk.farMembers ? walk.group : 1); ++member) {
+        const int64_t at = from + static_cast<int64_t>(member) * walk.within;
+        AscendC::DataCopyPad(tile[member * rows * pitch], gm[static_cast<uint64_t>(at)], blocks,
+                             noPad);
+    }
 }
 
 // Copy an operand's part of a tile to UB; the columns of a transposed operand one after another,
@@ -159,8 +170,13 @@ __aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
                                    const Tile& box, int32_t unit, uint32_t rows) {
     const bool byRow = walk.groupStep < 0 || Overlap(walk) > 0;
     const uint32_t counted = (byRow ? 1 : rows) * box.pitch;
+    const uint32_t pitch = ApartPitch(walk, box);
     if (walk.Grouped()) {
-        GroupPlaces(places, scratch, walk, unit, counted);
+        Walk loaded = walk;
+        if (walk.farMembers) {
+            loaded.within = static_cast<int32_t>(rows * pitch);
+        }
+        GroupPlaces(places, scratch, loaded, unit, counted);
     } else {
         AscendC::CreateVecIndex(places, static_cast<int32_t>(0), counted);
         VectorBarrier();
@@ -180,7 +196,7 @@ __aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
         AscendC::Maxs(places, places, static_cast<int32_t>(0), box.pitch);
         VectorBarrier();
     }
-    const int32_t next = static_cast<int32_t>(ApartPitch(walk, box)) * unit;
+    const int32_t next = static_cast<int32_t>(pitch) * unit;
     for (uint32_t done = 1; done < rows; done *= 2) {
         const uint32_t now = rows - done < done ? rows - done : done;
         AscendC::Adds(places[done * box.pitch], places, static_cast<int32_t>(done) * next,
@@ -254,11 +270,11 @@ __aicore__ inline void WidenTransposable(const LocalTensor<C>& dst, const LocalT
             if constexpr (Same<C, T>::value) {
                 TakeColumns(dst, tile, walk, part);
             } else {
-                const uint32_t rows = walk.ByRow() ? part.rows : 1;
                 const uint32_t pitch = ApartPitch(walk, part);
                 // of columns that are the same for all groups one group
-                const uint32_t one = ColumnSpan(walk, part.cols).Elements();
-                Widen(stage, tile, bytes, pitch > 0 ? rows * pitch : one);
+                const uint32_t loaded = pitch > 0 ? ApartRows(walk, part) * pitch
+                                                  : ColumnSpan(walk, part.cols).Elements();
+                Widen(stage, tile, bytes, loaded);
                 VectorBarrier();
                 TakeColumns(dst, stage, walk, part);
             }

@@ -128,12 +128,17 @@ struct ElementwiseTiling {
                           bool allCores) {
         const int64_t transposePitch = std::max(pitchUnit, kTransposeBlock);
         const int64_t group = space.dim.empty() ? 1 : std::max<int64_t>(2, space.dim.back());
-        if (space.GroupColumns(operands, longest / AlignUp(kUnit, pitchUnit * group))) {
+        const int64_t groups = longest / AlignUp(kUnit, pitchUnit * group);
+        const bool blocks = longest >= kTransposeBlock * transposePitch;
+        const bool wideBlocks = longest >= 2 * kTransposeBlock * transposePitch;
+        // few columns that lie far apart are read one by one, many are transposed if they can be
+        if (space.GroupColumns(operands, groups, kTransposedGroup)) {
             pitchUnit *= group;
-        } else if ((longest >= kTransposeBlock * transposePitch && space.TransposeRows(operands)) ||
-                   (longest >= 2 * kTransposeBlock * transposePitch &&
-                    space.TransposeGroups(operands))) {
+        } else if ((blocks && space.TransposeRows(operands)) ||
+                   (wideBlocks && space.TransposeGroups(operands))) {
             pitchUnit = transposePitch;
+        } else if (space.GroupColumns(operands, groups, kLargestGroup)) {
+            pitchUnit *= group;
         } else if (!space.ReadBetween(operands, longest / kUnit)) {
             space.EnsureUnitColumns();
             space.LeaveBackwardRows(operands);

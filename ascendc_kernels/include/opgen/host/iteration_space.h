@@ -31,6 +31,7 @@ constexpr int64_t kTransposedGroup = 4;
 constexpr int64_t kMostOverlap = 16;
 // The stride of columns that lie in groups, as Walk (opgen/tile.h) reads it.
 constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
+constexpr int64_t kFarMembers = static_cast<int64_t>(1) << 56;
 
 // How the columns of an operand lie that has `group` of them for each index of a dimension.
 struct ColumnGroups {
@@ -38,12 +39,19 @@ struct ColumnGroups {
     int64_t step = 0;   // from one group to the next
     int64_t within = 0;
 
+    // Whether the columns of a group lie too far apart to be read together.
+    bool FarMembers() const { return std::abs(within) > kMostBetween; }
     int64_t Packed() const {
-        return kGroupedColumns + (group << 52) + ((step & 0xffffffff) << 20) + (within & 0xfffff);
+        const bool far = FarMembers();
+        const int64_t large = (far ? within : step) & 0xffffffff;
+        const int64_t small = (far ? step : within) & 0xfffff;
+        return kGroupedColumns + (far ? kFarMembers : 0) + (group << 52) + (large << 20) + small;
     }
-    // Elements from the first to the last of `columns` columns, both included.
+    // Elements from the first to the last of `columns` columns that are read together, both
+    // included.
     int64_t Span(int64_t columns) const {
-        return (columns / group - 1) * std::abs(step) + (group - 1) * std::abs(within) + 1;
+        const int64_t own = FarMembers() ? 0 : (group - 1) * std::abs(within);
+        return (columns / group - 1) * std::abs(step) + own + 1;
     }
 };
 
@@ -211,27 +219,23 @@ struct IterationSpace {
     }
     // Where the last dimension has few elements and the one before it many: make both the columns,
     // in which operands that are not contiguous along both lie in groups. False: one of them does
-    // not allow it, or takes more than `most` elements of a tile.
-    bool GroupColumns(const std::vector<Operand>& operands, int64_t most) {
+    // not allow it, takes more than `most` elements of a tile, or has more than `mostFar` columns
+    // that lie far apart.
+    bool GroupColumns(const std::vector<Operand>& operands, int64_t most, int64_t mostFar) {
         if (dim.size() < 2 || dim.back() > kLargestGroup ||
             dim[dim.size() - 2] < kLeastForwardColumns) {
             return false;
         }
-        const size_t last = dim.size() - 1;
-        const int64_t size = dim[last];
         int64_t largest = 2;  // places take as much as the elements
         for (size_t v = 0; v < stride.size(); ++v) {
             if (IsOneColumn(v)) {
                 continue;
             }
-            if (!CanGroup(v, operands[v])) {
+            const bool far = memory[v] && std::abs(stride[v].back()) > kMostBetween;
+            if (!CanGroup(v, operands[v]) || (far && dim.back() > mostFar)) {
                 return false;
             }
-            const int64_t next = std::abs(stride[v][last - 1]);
-            const int64_t group = (size - 1) * std::abs(stride[v][last]);
-            // and what the last group has beyond its step
-            const int64_t taken = CeilDiv(next, size) + (next != 0 && group >= next ? 1 : 0);
-            largest = memory[v] ? std::max(largest, taken) : largest;
+            largest = memory[v] ? std::max(largest, TakenByGroups(v)) : largest;
         }
         if (largest > most) {
             return false;
@@ -416,6 +420,19 @@ struct IterationSpace {
         return memory[v] && IsWhole(v, last) && (step == 0 || step == 1) &&
                stride[v][last - 1] == step * dim[last];
     }
+    // How many elements of a tile an element of a box takes whose last two dimensions are groups of
+    // columns.
+    int64_t TakenByGroups(size_t v) const {
+        const size_t last = dim.size() - 1;
+        const int64_t next = std::abs(stride[v][last - 1]);
+        const int64_t within = std::abs(stride[v][last]);
+        if (within > kMostBetween) {
+            return next;
+        }
+        // what the last group has beyond its step counts, too
+        const bool overlaps = next != 0 && (dim[last] - 1) * within >= next;
+        return CeilDiv(next, dim[last]) + (overlaps ? 1 : 0);
+    }
     // Whether the last two dimensions of an operand can be groups of columns. Rows of numbers that
     // are counted take no memory.
     bool CanGroup(size_t v, const Operand& operand) const {
@@ -429,11 +446,16 @@ struct IterationSpace {
         if (!memory[v]) {
             return next < kMostCounted && within < kMostCounted;
         }
-        const int64_t group = (dim[last] - 1) * within;
-        return CanJoin(operand) && next <= kMostBetween && within <= kMostBetween &&
-               (next == 0 ? row == 0
-                          : next > group - kMostOverlap &&
-                                (row == 0 || row > (dim[last - 1] - 1) * next + group));
+        if (!CanJoin(operand) || next > kMostBetween || within > INT32_MAX) {
+            return false;
+        }
+        const bool far = within > kMostBetween;
+        const int64_t group = far ? 0 : (dim[last] - 1) * within;
+        if (next == 0) {
+            return row == 0 && !far;
+        }
+        return next > group - kMostOverlap &&
+               (row == 0 || row > (dim[last - 1] - 1) * next + group);
     }
     // Whether rows of an operand can be copied with what lies between their columns.
     bool CanReadBetween(size_t v, const Operand& operand) const {
