@@ -42,8 +42,8 @@ PROJECTS = {
     ("norm/softmax",): (
         {
             *OPERANDS,
-            *("float_tile.h", "row.h", "row_blocks.h", "row_cores.h", "row_join.h", "row_online.h"),
-            "row_operands.h",
+            *("core_wait.h", "float_tile.h", "row.h", "row_blocks.h", "row_cores.h", "row_join.h"),
+            *("row_online.h", "row_operands.h"),
         },
         {*TILING, "iteration_space.h", "row_axes.h", "row_space.h"},
     ),

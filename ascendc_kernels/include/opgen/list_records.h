@@ -7,6 +7,7 @@
 #define OPGEN_LIST_RECORDS_H
 
 #include "kernel_operator.h"
+#include "opgen/core_wait.h"
 #include "opgen/row.h"
 #include "opgen/tile.h"
 

@@ -8,6 +8,7 @@
 #define OPGEN_ORDER_RUNS_H
 
 #include "kernel_operator.h"
+#include "opgen/core_wait.h"
 #include "opgen/order.h"
 #include "opgen/order_records.h"
 #include "opgen/tile.h"

@@ -7,6 +7,7 @@
 #define OPGEN_ORDER_WORKSPACE_H
 
 #include "kernel_operator.h"
+#include "opgen/core_wait.h"
 #include "opgen/order.h"
 #include "opgen/order_runs.h"
 #include "opgen/order_turn.h"

@@ -8,6 +8,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/core_wait.h"
 #include "opgen/float_tile.h"
 #include "opgen/row_columns.h"
 #include "opgen/tile.h"

@@ -9,6 +9,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/core_wait.h"
 #include "opgen/float_tile.h"
 #include "opgen/operand.h"
 #include "opgen/tile.h"

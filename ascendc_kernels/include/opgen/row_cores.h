@@ -7,6 +7,7 @@
 
 #include "kernel_operator.h"
 #include "opgen/convert.h"
+#include "opgen/core_wait.h"
 #include "opgen/row_join.h"
 #include "opgen/tile.h"
 

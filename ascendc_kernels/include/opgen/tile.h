@@ -103,15 +103,6 @@ __aicore__ inline uint32_t VectorCores() {
     return static_cast<uint32_t>(AscendC::GetBlockNum() * AscendC::GetTaskRation());
 }
 
-// All vector cores wait until each of them has finished, and see what it has written to GM. A core
-// that runs alone waits for its own pipes only.
-__aicore__ inline void WaitForCores() {
-    AscendC::PipeBarrier<PIPE_ALL>();
-    if (VectorCores() > 1) {
-        AscendC::SyncAll();
-    }
-}
-
 // Balanced split of `total` items over cores: the first `total % cores` cores get one more.
 struct Share {
     uint64_t first = 0;

@@ -328,17 +328,6 @@ struct IterationSpace {
         }
         return true;
     }
-    // Whether columns of an operand that lie apart, and are the same for all rows, would not be
-    // with those of another dimension: they are taken for each row then.
-    bool TakesMoreColumns(size_t axis) const {
-        for (size_t v = 0; v < stride.size(); ++v) {
-            const bool same = stride[v][dim.size() - 2] == 0 && stride[v][axis] != 0;
-            if (same && (groups[v].group > 1 || Strides(v))) {
-                return true;
-            }
-        }
-        return false;
-    }
     // Let a dimension be that of the rows.
     void MoveBeforeLast(size_t axis) {
         MoveBeforeLast(dim, axis);

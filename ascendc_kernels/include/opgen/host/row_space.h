@@ -30,6 +30,8 @@ constexpr double kStreamedPasses = 2;
 // cores, most of it two waits of all cores, and a copy more for each core of a team.
 constexpr double kExchangeCycles = 9000;
 constexpr double kJoinCycles = 80;
+// What teams have to save: the time that cores wait for one another is a guess.
+constexpr double kWorthwhileTeams = 0.95;
 // What row kernels take for each cycle that is counted: the steps of a reduction and the
 // instructions on numbers of rows are not. `opgen profile` shows 1.3 to 1.6 for softmax.
 constexpr double kRowOverhead = 1.5;
@@ -472,7 +474,7 @@ class RowSpace {
         }
         // What all items share is read once more for each of them.
         const double item = largest * kStreamedPasses * workCycles_ + sharedCycles_;
-        double least = static_cast<double>(CeilDiv(apart, cores)) * item;
+        double least = kWorthwhileTeams * static_cast<double>(CeilDiv(apart, cores)) * item;
         int64_t best = 0;
         for (int64_t teams = std::min(apart, cores / 2); teams > 1; --teams) {
             if (apart % teams != 0) {
