@@ -403,6 +403,12 @@ TRANSPOSED = {
         "[x[1]]",
         "float16",
     ),
+    "mirrored windows of twenty": Transposed(
+        "x.unfold(-1, 20, 1).flip(-1) * 2",
+        2,
+        "[x[0], x[1] - 19, 20]",
+        [(5, 40), (33, 50), (1, 2000)],
+    ),
     "windows of a mirrored half": Transposed(
         "x.flip(-1).unfold(-1, 5, 3) * 2",
         2,
@@ -427,6 +433,7 @@ DEFAULT_TRANSPOSED = (
     "swapped pairs",
     "windows that overlap",
     "shuffled pixels",
+    "mirrored windows of twenty",
 )
 
 

@@ -86,7 +86,9 @@ struct Walk {
     __aicore__ inline bool ByRow() const { return stride[kOuterDims] != 0; }
     __aicore__ inline bool ByCol() const { return stride[kOuterDims + 1] != 0; }
     // Contiguous along the rows instead of the columns: the host has seen to that.
-    __aicore__ inline bool Transposed() const { return Apart() && !Grouped() && RowStride() == 1; }
+    __aicore__ inline bool Transposed() const {
+        return stride[kOuterDims + 1] > 1 && !Grouped() && RowStride() == 1;
+    }
     // The same of groups of columns, whose elements lie together.
     __aicore__ inline bool TransposedGroups() const {
         return Grouped() && within == 1 && RowStride() == static_cast<int64_t>(group);
