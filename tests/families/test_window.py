@@ -111,6 +111,26 @@ CASES = {
     "even shares of three axes": Case(
         "z = F.adaptive_max_pool3d(x, 3)", "[*x[:-3], 3, 3, 3]", "5", [(2, 3, 5, 7, 9)]
     ),
+    # Rows of a window that is alone along an axis are joined by halves, also where windows along
+    # another axis have them in common.
+    "one window of a plane, several along the depth": Case(
+        "z = F.avg_pool3d(x, (2, 5, 7), 1)",
+        "[*x[:-3], x[-3] - 1, x[-2] - 4, x[-1] - 6]",
+        "5",
+        [(2, 3, 6, 5, 7), (1, 2, 9, 6, 9), (3, 1, 2, 5, 8)],
+    ),
+    "shares of the depth, whole planes": Case(
+        "z = F.adaptive_avg_pool3d(x, (3, 1, 1))",
+        "[*x[:-3], 3, 1, 1]",
+        "[4, 5]",
+        [(2, 3, 7, 17, 19), (5, 4, 3, 3), (1, 1, 10, 150, 170)],
+    ),
+    "the largest of whole planes": Case(
+        "z = F.max_pool3d(x, (3, 4, 4), (2, 4, 4))",
+        "[*x[:-3], (x[-3] - 1) // 2, x[-2] // 4, x[-1] // 4]",
+        "5",
+        [(2, 3, 9, 4, 4), (1, 2, 7, 5, 9)],
+    ),
     "windows larger than UB": Case(
         "z = F.max_pool2d(x, (1, 60000), (1, 1))",
         "[*x[:-2], x[-2], x[-1] - 59999]",
@@ -139,7 +159,7 @@ CASES = {
     ),
 }
 # Compiled and run by the default suite; the others are planned there and run in CI's slow part.
-DEFAULT = ("maximum",)
+DEFAULT = ("maximum", "one window of a plane, several along the depth")
 
 
 def spec_of(case: Case, folder: Path, name: str = "WindowCase") -> OpSpec:

@@ -111,23 +111,13 @@ __aicore__ inline void ForWindows(const WindowAxis& axis, int64_t first, int64_t
     }
 }
 
-// As ForWindows. Where there is one window and its elements are neighbours, those of [from, to) are
-// first made one by fold(its first element, how many), and join is called for that one alone.
-template <typename Fold, typename Join>
-__aicore__ inline void ForFoldedWindows(const WindowAxis& axis, int64_t first, int64_t last,
-                                        int64_t from, int64_t to, const Fold& fold,
-                                        const Join& join) {
-    if (last - first > 1 || !(axis.adaptive || axis.dilation == 1)) {
-        ForWindows(axis, first, last, from, to, join);
-        return;
-    }
-    const int64_t begin = axis.Begin(first) > from ? axis.Begin(first) : from;
-    const int64_t end = axis.End(first) < to ? axis.End(first) : to;
-    if (begin < end) {
-        fold(begin, static_cast<uint32_t>(end - begin));
-        join(first, begin, 1u, 1u, 0);
-    }
-}
+// What the only window of a tile along an axis has of a chunk, where its elements are neighbours:
+// they can be joined by halves.
+struct WindowRun {
+    bool alone = false;  // there is such a window
+    int64_t begin = 0;
+    uint32_t count = 0;
+};
 
 // The planes of a call, its tiles, and the part of a tile that UB holds at once.
 class WindowTiles {
@@ -325,12 +315,10 @@ class Windows {
             Clear(joined, count * lanes);
         }
         VectorBarrier();
+        const WindowRun run = RunOf(tiles, 2);
+        FoldRun(columns, run, tiles.inputs.first[2], lanes);
         EachWindow(
-            tiles, 2,
-            [&](int64_t input, uint32_t inputs) {
-                const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[2]);
-                kind_.Fold(columns[from * lanes], inputs, lanes);
-            },
+            tiles, 2, run,
             [&](int64_t output, int64_t input, uint32_t outputs, uint32_t step, int64_t place) {
                 const uint32_t to = static_cast<uint32_t>(output - tiles.outputs.first[2]);
                 const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[2]);
@@ -381,19 +369,41 @@ class Windows {
         }
         VectorBarrier();
     }
-    // Calls join for the windows of the tile along an axis and what the chunk has of them, and fold
-    // before for a kind that can.
-    template <typename Fold, typename Join>
+    __aicore__ inline static WindowRun RunOf(const WindowTiles& tiles, uint32_t axis) {
+        WindowRun run;
+        if constexpr (Kind::kFolds) {
+            const WindowAxis& windows = tiles.axis[axis];
+            const int64_t output = tiles.outputs.first[axis];
+            const int64_t first = tiles.inputs.first[axis];
+            const int64_t last = tiles.inputs.last[axis];
+            run.alone =
+                tiles.outputs.Size(axis) == 1 && (windows.adaptive || windows.dilation == 1);
+            run.begin = windows.Begin(output) > first ? windows.Begin(output) : first;
+            const int64_t end = windows.End(output) < last ? windows.End(output) : last;
+            run.count = end > run.begin ? static_cast<uint32_t>(end - run.begin) : 0;
+        }
+        return run;
+    }
+    // Join the rows of a run into its first. first: the element that the rows begin with; `length`
+    // elements from one to the next.
+    __aicore__ inline static void FoldRun(const LocalTensor<float>& rows, const WindowRun& run,
+                                          int64_t first, uint32_t length) {
+        if (run.alone && run.count > 1) {
+            Kind::Fold(rows[static_cast<uint32_t>(run.begin - first) * length], run.count, length);
+        }
+    }
+    // Calls join as ForWindows does, for the windows of the tile along an axis and what the chunk
+    // has of them. The elements of a run are one.
+    template <typename Join>
     __aicore__ inline static void EachWindow(const WindowTiles& tiles, uint32_t axis,
-                                             const Fold& fold, const Join& join) {
+                                             const WindowRun& run, const Join& join) {
         const WindowRange& outputs = tiles.outputs;
         const WindowRange& inputs = tiles.inputs;
-        if constexpr (Kind::kFolds) {
-            ForFoldedWindows(tiles.axis[axis], outputs.first[axis], outputs.last[axis],
-                             inputs.first[axis], inputs.last[axis], fold, join);
-        } else {
+        if (!run.alone) {
             ForWindows(tiles.axis[axis], outputs.first[axis], outputs.last[axis],
                        inputs.first[axis], inputs.last[axis], join);
+        } else if (run.count > 0) {
+            join(outputs.first[axis], run.begin, 1u, 1u, 0);
         }
     }
     // Join the windows along depth and height; a row is that of all planes of the tile.
@@ -405,37 +415,39 @@ class Windows {
         const WindowRange& inputs = tiles.inputs;
         kind_.PlaceRows(joined, tiles.axis, inputs, length);
         const uint32_t slice = inputs.Size(1) * length;
-        EachWindow(
-            tiles, 0,
-            [&](int64_t first, uint32_t slices) {
-                const uint32_t from = static_cast<uint32_t>(first - inputs.first[0]);
-                kind_.Fold(joined.of[0][from * slice], slices, slice);
-            },
-            [&](int64_t firstDepth, int64_t firstSlice, uint32_t depths, uint32_t apart, int64_t) {
-                for (uint32_t i = 0; i < depths; ++i) {
-                    const uint32_t to =
-                        static_cast<uint32_t>(firstDepth + i - outputs.first[0]) * outputs.Size(1);
-                    const uint32_t from =
-                        static_cast<uint32_t>(firstSlice + i * apart - inputs.first[0]);
-                    JoinHeights(tiles, results.At(to * length), joined.At(from * slice), length);
-                }
-            });
+        const WindowRun depth = RunOf(tiles, 0);
+        const WindowRun height = RunOf(tiles, 1);
+        FoldRun(joined.of[0], depth, inputs.first[0], slice);
+        // once for each slice: windows along the depth may have it in common
+        const int64_t firstSlice = depth.alone ? depth.begin : inputs.first[0];
+        const int64_t lastSlice = depth.alone ? depth.begin + 1 : inputs.last[0];
+        for (int64_t at = firstSlice; at < lastSlice; ++at) {
+            FoldRun(joined.of[0][static_cast<uint32_t>(at - inputs.first[0]) * slice], height,
+                    inputs.first[1], length);
+        }
+        EachWindow(tiles, 0, depth,
+                   [&](int64_t firstDepth, int64_t from, uint32_t depths, uint32_t apart, int64_t) {
+                       for (uint32_t i = 0; i < depths; ++i) {
+                           const uint32_t to =
+                               static_cast<uint32_t>(firstDepth + i - outputs.first[0]) *
+                               outputs.Size(1);
+                           const uint32_t place =
+                               static_cast<uint32_t>(from + i * apart - inputs.first[0]);
+                           JoinHeights(tiles, height, results.At(to * length),
+                                       joined.At(place * slice), length);
+                       }
+                   });
     }
-    __aicore__ inline void JoinHeights(const WindowTiles& tiles,
+    __aicore__ inline void JoinHeights(const WindowTiles& tiles, const WindowRun& run,
                                        const WindowState<Kind::kStates>& results,
                                        const WindowState<Kind::kStates>& joined, uint32_t length) {
-        EachWindow(
-            tiles, 1,
-            [&](int64_t input, uint32_t rows) {
-                const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[1]);
-                kind_.Fold(joined.of[0][from * length], rows, length);
-            },
-            [&](int64_t output, int64_t input, uint32_t outputs, uint32_t step, int64_t) {
-                const uint32_t to = static_cast<uint32_t>(output - tiles.outputs.first[1]);
-                const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[1]);
-                kind_.JoinRows(results.At(to * length), joined.At(from * length), length, outputs,
-                               step);
-            });
+        EachWindow(tiles, 1, run,
+                   [&](int64_t output, int64_t input, uint32_t outputs, uint32_t step, int64_t) {
+                       const uint32_t to = static_cast<uint32_t>(output - tiles.outputs.first[1]);
+                       const uint32_t from = static_cast<uint32_t>(input - tiles.inputs.first[1]);
+                       kind_.JoinRows(results.At(to * length), joined.At(from * length), length,
+                                      outputs, step);
+                   });
     }
 
     AscendC::TBuf<AscendC::TPosition::VECCALC> columnsBuf_;
