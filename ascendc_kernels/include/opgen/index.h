@@ -48,8 +48,19 @@ __aicore__ inline void GroupPlaces(const LocalTensor<int32_t>& places,
     VectorBarrier();
 }
 
-// Every element is the address that the walk gives it: offset + the sum of index * stride. The
-// first row is counted, the others are copies with a sum, twice as many with each instruction.
+// Rows of `pitch` numbers, each `next` more than the one before: the first row is there, the others
+// are copies with a sum, twice as many with each instruction.
+__aicore__ inline void CountRows(const LocalTensor<int32_t>& numbers, uint32_t rows, uint32_t pitch,
+                                 int32_t next) {
+    for (uint32_t done = 1; done < rows; done *= 2) {
+        const uint32_t now = rows - done < done ? rows - done : done;
+        AscendC::Adds(numbers[done * pitch], numbers, static_cast<int32_t>(done) * next,
+                      now * pitch);
+        VectorBarrier();
+    }
+}
+
+// Every element is the address that the walk gives it: offset + the sum of index * stride.
 template <bool kBroadcast>
 __aicore__ inline void CountIndex(const LocalTensor<int32_t>& dst, const Walk& walk,
                                   const Tile& part) {
@@ -71,18 +82,12 @@ __aicore__ inline void CountIndex(const LocalTensor<int32_t>& dst, const Walk& w
             VectorBarrier();
             AscendC::Adds(dst, dst, first, part.pitch);
         }
-        uint32_t done = 1;
-        while (done < part.rows) {
-            const uint32_t now = part.rows - done < done ? part.rows - done : done;
-            VectorBarrier();
-            AscendC::Adds(dst[done * part.pitch], dst, static_cast<int32_t>(done) * next,
-                          now * part.pitch);
-            done += now;
-        }
+        VectorBarrier();
+        CountRows(dst, part.rows, part.pitch, next);
     } else {
         AscendC::CreateVecIndex(dst, static_cast<int32_t>(part.offset), part.count);
+        VectorBarrier();
     }
-    VectorBarrier();
 }
 
 // Where the elements of a tensor begin and end along every dimension of the iteration space.

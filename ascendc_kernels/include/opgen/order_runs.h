@@ -192,7 +192,7 @@ class RunOrder {
         for (uint32_t number = 0; number < kDigits; ++number) {
             if (number > 0) {
                 TakePositions();
-                Wait();
+                WaitForCores();
             }
             SortByDigit(Digit{number, kDigits});
             MergeRuns();
@@ -207,17 +207,15 @@ class RunOrder {
 
     // Merge runs until a row is one list.
     __aicore__ inline void MergeRuns() {
-        Wait();
+        WaitForCores();
         for (uint64_t each = space_.runLength; each < space_.length; each *= kMergedLists) {
             Merge(each);
-            Wait();
+            WaitForCores();
             const GlobalTensor<float> other = space_.records;
             space_.records = space_.merged;
             space_.merged = other;
         }
     }
-    // All cores have written what the next step reads.
-    __aicore__ inline void Wait() { WaitForCores(); }
     __aicore__ inline void SortRuns() {
         const LocalTensor<float> elements = elementsBuf_.template Get<float>();
         const LocalTensor<float> nans = nansBuf_.template Get<float>();

@@ -162,12 +162,12 @@ __aicore__ inline void TransposeGroups(const LocalTensor<C>& dst, const LocalTen
 }
 
 // places[r * pitch + c] = where column c of row r lies in what LoadApart brought, in units of
-// `unit`. `scratch` has as many elements. Where the places of a row do not follow from those of the
-// one before by the same steps, the first row is counted; the others are copies with a sum, twice
-// as many with each instruction.
+// `unit`. `scratch` has as many elements.
 __aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
                                    const LocalTensor<int32_t>& scratch, const Walk& walk,
-                                   const Tile& box, int32_t unit, uint32_t rows) {
+                                   const Tile& box, int32_t unit) {
+    const uint32_t rows = walk.ByRow() ? box.rows : 1;
+    // whether the places of a row do not follow from those of the one before by the same steps
     const bool byRow = walk.groupStep < 0 || Overlap(walk) > 0;
     const uint32_t counted = (byRow ? 1 : rows) * box.pitch;
     const uint32_t pitch = ApartPitch(walk, box);
@@ -196,13 +196,7 @@ __aicore__ inline void ApartPlaces(const LocalTensor<int32_t>& places,
         AscendC::Maxs(places, places, static_cast<int32_t>(0), box.pitch);
         VectorBarrier();
     }
-    const int32_t next = static_cast<int32_t>(pitch) * unit;
-    for (uint32_t done = 1; done < rows; done *= 2) {
-        const uint32_t now = rows - done < done ? rows - done : done;
-        AscendC::Adds(places[done * box.pitch], places, static_cast<int32_t>(done) * next,
-                      now * box.pitch);
-        VectorBarrier();
-    }
+    CountRows(places, rows, box.pitch, static_cast<int32_t>(pitch) * unit);
 }
 
 // Take the columns of a box from what LoadApart brought. What lies behind the box in `dst` is
@@ -213,8 +207,7 @@ __aicore__ inline void TakeColumns(const LocalTensor<C>& dst, const LocalTensor<
     static_assert(sizeof(C) == sizeof(int32_t), "places lie in a tile of results");
     constexpr uint8_t kEverySecond = 1;  // patterns of GatherMask, which is faster than Gather
     constexpr uint8_t kEveryFourth = 3;
-    const uint32_t rows = walk.ByRow() ? box.rows : 1;
-    const uint32_t count = rows * box.pitch;
+    const uint32_t count = (walk.ByRow() ? box.rows : 1) * box.pitch;
     const int32_t step = walk.groupStep;
     if (!walk.Grouped() && (step == 2 || step == 4)) {
         uint64_t taken = 0;
@@ -224,7 +217,7 @@ __aicore__ inline void TakeColumns(const LocalTensor<C>& dst, const LocalTensor<
         const LocalTensor<int32_t> places =
             dst[box.rows * box.pitch].template ReinterpretCast<int32_t>();
         ApartPlaces(places, dst.template ReinterpretCast<int32_t>(), walk, box,
-                    static_cast<int32_t>(sizeof(C)), rows);
+                    static_cast<int32_t>(sizeof(C)));
         AscendC::Gather(dst, src, places.template ReinterpretCast<uint32_t>(), 0, count);
     }
     if (!walk.ByRow() && box.rows > 1) {

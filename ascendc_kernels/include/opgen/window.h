@@ -388,8 +388,11 @@ class Windows {
     // elements from one to the next.
     __aicore__ inline static void FoldRun(const LocalTensor<float>& rows, const WindowRun& run,
                                           int64_t first, uint32_t length) {
-        if (run.alone && run.count > 1) {
-            Kind::Fold(rows[static_cast<uint32_t>(run.begin - first) * length], run.count, length);
+        if constexpr (Kind::kFolds) {
+            if (run.alone && run.count > 1) {
+                const uint32_t from = static_cast<uint32_t>(run.begin - first);
+                Kind::Fold(rows[from * length], run.count, length);
+            }
         }
     }
     // Calls join as ForWindows does, for the windows of the tile along an axis and what the chunk

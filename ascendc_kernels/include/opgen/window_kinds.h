@@ -209,7 +209,6 @@ struct MaxPosition {
     __aicore__ inline void Init(const Tiling&, AscendC::TPipe* pipe) {
         pipe->InitBuffer(masksBuf_, kMasks * kMaskBytes);
     }
-    __aicore__ inline static void Fold(const LocalTensor<float>&, uint32_t, uint32_t) {}
     // place: of these elements in their windows.
     __aicore__ inline void JoinColumns(const WindowState<2>& dst, const LocalTensor<float>& columns,
                                        int32_t place, uint32_t length, uint32_t count,

@@ -5,14 +5,16 @@ innermost dimension of the other kind (kept or reduced) the rows. A kernel reduc
 or along the rows (vectorised over the columns). If all reduced elements of
 a tile fit, the tile is read once (*resident*); otherwise they stream through in chunks, one pass
 for the reductions, more where one needs another that no rule merges (``row_online``), and one for
-the outputs (*streamed*). When there are fewer rows than cores the chunks of one row are shared by
-all cores (*split*: the same passes with an exchange through the workspace after each).
+the outputs (*streamed*). Where the rows leave cores idle, teams of cores share the chunks of as
+many rows each (*split*: the same passes with an exchange through the workspace after each).
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.family import Family
@@ -57,6 +59,9 @@ from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ra
 from msopgen_wrap.schedule.views import FULL, View
 from msopgen_wrap.spec.model import Attr, OpSpec
 
+# What traces_with_others gives for an attr of a graph, by its name.
+OtherTraces = Callable[[str], list[tuple[Any, TracedGraph]]]
+
 # The last digit of the tiling key.
 MODES = {"resident": 0, "streamed": 1}
 
@@ -82,14 +87,16 @@ def plan_row(
                 kept = _kept_axes(spec, [traced, *others])
                 lower = functools.partial(_lowered, spec, kept, False)
                 ends = axis_names(traced, others, lower)
-                spread = _changes_rows(spec, variant, traced, kept, ends)
+                others_of = functools.cache(functools.partial(traces_with_others, spec, traced))
+                spread = _changes_rows(spec, others_of, traced, kept, ends)
                 if spread:
                     lower = functools.partial(_lowered, spec, kept, True)
                     ends = axis_names(traced, others, lower)
             program, lowerer = _lower(
                 spec, traced, combo, operand_names, plan.scalar_names, ends, spread, keep=True
             )
-            _check_general(spec, variant, combo, traced, program, lowerer, kept)
+            if combo == 0:
+                _check_general(spec, others_of, traced, program, lowerer, kept)
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
             if combo == 0:
                 prove_ranks(spec, traced, others, lower, ends)
@@ -181,7 +188,7 @@ def _simplified(program: Program) -> Program:
 
 
 def _changes_rows(
-    spec: OpSpec, variant: Variant, traced: TracedGraph, kept: int | None, ends: AxisNames
+    spec: OpSpec, others_of: OtherTraces, traced: TracedGraph, kept: int | None, ends: AxisNames
 ) -> bool:
     """Whether operands are numbers of rows for some axes that an attr may choose, not for all."""
     if not _axes_rule(spec, traced, GraphAxes(spec, traced), kept).attr:
@@ -190,7 +197,7 @@ def _changes_rows(
     if not lowerer.row_loads:
         return False
     try:
-        _check_general(spec, variant, 0, traced, program, lowerer, kept)
+        _check_general(spec, others_of, traced, program, lowerer, kept)
     except OpgenError:
         return True
     return False
@@ -254,26 +261,23 @@ def _is_dim(spec: OpSpec, traced: TracedGraph, name: str, space: GraphAxes) -> b
 
 def _check_general(
     spec: OpSpec,
-    variant: Variant,
-    combo: int,
+    others_of: OtherTraces,
     traced: TracedGraph,
     program: Program,
     first: RowLowerer,
     kept_axes: int | None,
 ) -> None:
-    """Prove that other values of a dim attr give the same program."""
+    """Prove that other values of a dim attr give the same program, of the first dtypes."""
     counts = count_attrs(spec)
     rule = _axes_rule(spec, traced, first.space, kept_axes)
-    for name in traced.structural if combo == 0 else ():
+    for name in traced.structural:
         attr = spec.attr(name)
         if name in counts:
             continue
-        for _, again in traces_with_others(spec, traced, name):
+        for _, again in others_of(name):
             if not any(map(reduction_kind, again.graph.nodes)):
                 raise OpgenError(_changed_by(attr))
-            lowerer = RowLowerer(
-                spec, again, combo, axis_names=first.axis_names, spread=first.spread
-            )
+            lowerer = RowLowerer(spec, again, 0, axis_names=first.axis_names, spread=first.spread)
             second = lowerer.run()
             kept = kept_operands(lowerer)
             second = _simplified(assign_extents(second, lowerer, kept))

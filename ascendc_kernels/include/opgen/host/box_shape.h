@@ -30,6 +30,8 @@ struct BoxShape {
     int64_t rows = 1;
     int64_t cols = 1;
     int64_t cores = 1;
+    int64_t boxes = 0;
+    double elements = 0;  // of a box, a burst counted as one of kLeastRow elements at least
 
     // tileLength: elements a tile holds; pitchUnit: rows start at multiples of it; cycles: of an
     // element; allCores: as far as there are boxes.
@@ -101,20 +103,21 @@ struct BoxShape {
     void Try(int64_t boxRows, int64_t boxCols) {
         boxRows = std::max<int64_t>(1, boxRows);
         boxCols = std::max<int64_t>(1, boxCols);
-        const int64_t boxes = outer_ * CeilDiv(allRows_, boxRows) * CeilDiv(allCols_, boxCols);
+        const int64_t all = outer_ * CeilDiv(allRows_, boxRows) * CeilDiv(allCols_, boxCols);
         const int64_t row = std::max(kLeastRow, AlignUp(boxCols, pitchUnit_));
-        double elements = static_cast<double>(boxRows * row);
+        double each = static_cast<double>(boxRows * row);
         if (transposed_) {
-            elements =
-                std::max(elements, static_cast<double>(boxCols * std::max(kLeastRow, boxRows)));
+            each = std::max(each, static_cast<double>(boxCols * std::max(kLeastRow, boxRows)));
         }
         SharedTiles shared;
-        shared.Choose(boxes, kTileCycles + elements * cycles_, coresOfChip_, allCores_);
+        shared.Choose(all, kTileCycles + each * cycles_, coresOfChip_, allCores_);
         if (least_ < 0 || shared.cycles < least_) {
             least_ = shared.cycles;
             rows = boxRows;
             cols = boxCols;
             cores = shared.cores;
+            boxes = all;
+            elements = each;
         }
     }
     // Whether several rows can be copied at once.

@@ -200,18 +200,11 @@ struct ElementwiseTiling {
         return rates.core.Cycles(read, written, rates.vectorCycles);
     }
     // What the core with the most boxes takes.
-    double BoxCycles(const IterationSpace& space, const BoxShape& box,
-                     const std::vector<Operand>& operands, const Rates& rates) const {
-        int64_t boxes =
-            CeilDiv(space.dim[kMaxDims - 2], box.rows) * CeilDiv(space.dim[kMaxDims - 1], box.cols);
-        for (size_t axis = 0; axis + 2 < static_cast<size_t>(kMaxDims); ++axis) {
-            boxes *= space.dim[axis];
-        }
-        const int64_t row = std::max(kLeastRow, AlignUp(box.cols, pitchUnit));
-        const double tile =
-            kTileCycles + kInstructionCycles * 64 * rates.vectorCycles +
-            static_cast<double>(box.rows * row) * ElementCycles(space, operands, rates);
-        return static_cast<double>(CeilDiv(boxes, box.cores)) * tile;
+    static double BoxCycles(const IterationSpace& space, const BoxShape& box,
+                            const std::vector<Operand>& operands, const Rates& rates) {
+        const double tile = kTileCycles + StartCycles(rates.vectorCycles) +
+                            box.elements * ElementCycles(space, operands, rates);
+        return static_cast<double>(CeilDiv(box.boxes, box.cores)) * tile;
     }
 };
 

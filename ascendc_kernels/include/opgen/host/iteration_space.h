@@ -33,6 +33,9 @@ constexpr int64_t kMostOverlap = 16;
 constexpr int64_t kGroupedColumns = static_cast<int64_t>(1) << 62;
 constexpr int64_t kFarMembers = static_cast<int64_t>(1) << 56;
 
+// Whether elements lie too far apart for what lies between to be read with them.
+inline bool LieFar(int64_t step) { return std::abs(step) > kMostBetween; }
+
 // How the columns of an operand lie that has `group` of them for each index of a dimension.
 struct ColumnGroups {
     int64_t group = 1;  // 1: the operand has a stride along all columns
@@ -40,7 +43,7 @@ struct ColumnGroups {
     int64_t within = 0;
 
     // Whether the columns of a group lie too far apart to be read together.
-    bool FarMembers() const { return std::abs(within) > kMostBetween; }
+    bool FarMembers() const { return LieFar(within); }
     int64_t Packed() const {
         const bool far = FarMembers();
         const int64_t large = (far ? within : step) & 0xffffffff;
@@ -231,7 +234,7 @@ struct IterationSpace {
             if (IsOneColumn(v)) {
                 continue;
             }
-            const bool far = memory[v] && std::abs(stride[v].back()) > kMostBetween;
+            const bool far = memory[v] && LieFar(stride[v].back());
             if (!CanGroup(v, operands[v]) || (far && dim.back() > mostFar)) {
                 return false;
             }
@@ -415,7 +418,7 @@ struct IterationSpace {
         const size_t last = dim.size() - 1;
         const int64_t next = std::abs(stride[v][last - 1]);
         const int64_t within = std::abs(stride[v][last]);
-        if (within > kMostBetween) {
+        if (LieFar(within)) {
             return next;
         }
         // what the last group has beyond its step counts, too
@@ -435,10 +438,10 @@ struct IterationSpace {
         if (!memory[v]) {
             return next < kMostCounted && within < kMostCounted;
         }
-        if (!CanJoin(operand) || next > kMostBetween || within > INT32_MAX) {
+        if (!CanJoin(operand) || LieFar(next) || within > INT32_MAX) {
             return false;
         }
-        const bool far = within > kMostBetween;
+        const bool far = LieFar(within);
         const int64_t group = far ? 0 : (dim[last] - 1) * within;
         if (next == 0) {
             return row == 0 && !far;
@@ -450,7 +453,7 @@ struct IterationSpace {
     bool CanReadBetween(size_t v, const Operand& operand) const {
         const int64_t column = std::abs(stride[v].back());
         const int64_t row = dim.size() < 2 ? 0 : stride[v][dim.size() - 2];
-        return CanJoin(operand) && IsWhole(v, dim.size() - 1) && column <= kMostBetween &&
+        return CanJoin(operand) && IsWhole(v, dim.size() - 1) && !LieFar(column) &&
                (row == 0 || row > dim.back() * (column - 1));
     }
     static void MoveBeforeLast(std::vector<int64_t>& values, size_t axis) {

@@ -120,6 +120,8 @@ constexpr double kSharedGmBytes = 800;
 constexpr double kStoreBytes = 64;
 // What an instruction takes beside its data that waits for the one before it, in cycles.
 constexpr double kInstructionCycles = 30;
+// The start-ups of the instructions of a tile: one takes a cycle for 64 elements, roughly.
+inline double StartCycles(double vectorCycles) { return kInstructionCycles * 64 * vectorCycles; }
 // What the vector unit takes for each cycle of its rate beside start-ups.
 constexpr double kConflictOverhead = 1.1;
 
@@ -136,8 +138,7 @@ struct TileTimes {
         : in(readBytes), vector(kConflictOverhead * vectorCycles), start(0), out(0) {
         const double shared = kSharedGmBytes / static_cast<double>(std::max<int64_t>(1, cores));
         in /= rates.gmBytes > 0 ? std::min(rates.gmBytes, shared) : shared;
-        // an instruction takes a cycle for 64 elements, roughly
-        start = kInstructionCycles * 64 * vectorCycles;
+        start = StartCycles(vectorCycles);
         out = writtenBytes / kStoreBytes;
     }
     // Until a core has stored the last of `elements`, cut as `Tiles::NextFlat` does, with two
