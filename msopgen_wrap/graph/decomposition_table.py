@@ -177,6 +177,10 @@ def _rrelu(
     return torch.where(x > 0, x, x * ((lower + upper) / 2))
 
 
+def _scalar_tensor(number: Any, dtype: Any = None, device: Any = None) -> Any:
+    return torch.full((), number, dtype=dtype, device=device)
+
+
 @functools.lru_cache(maxsize=1)
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the decomposition table: core ATen, plus normalisations and losses."""
@@ -227,6 +231,9 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table.update(resampling_decompositions())
     table.update(counting_decompositions())
     table[aten.special_zeta.default] = zeta
+    table[aten.special_zeta.other_scalar] = lambda x, q: zeta(x, torch.full_like(x, q))
+    table[aten.special_zeta.self_scalar] = lambda x, q: zeta(torch.full_like(q, x), q)
+    table[torch.ops.prims.scalar_tensor.default] = _scalar_tensor
     table[aten.rrelu_with_noise.default] = _rrelu
     return table
 

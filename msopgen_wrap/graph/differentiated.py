@@ -271,7 +271,7 @@ def _for_heads_of(query: Any, x: Any) -> Any:
     return x.unsqueeze(-3).expand(*before, heads, each, *rest).reshape(*before, heads * each, *rest)
 
 
-def _attention(
+def attention(
     query: Any,
     key: Any,
     value: Any,
@@ -330,6 +330,6 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     functional.batch_norm: _batch_norm,
     functional.instance_norm: _instance_norm,
     functional.prelu: _prelu,
-    functional.scaled_dot_product_attention: _attention,
+    functional.scaled_dot_product_attention: attention,
     **LOSSES,
 }

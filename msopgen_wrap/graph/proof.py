@@ -35,6 +35,8 @@ _EXTREMES = (torch.ops.aten.amax.default, torch.ops.aten.amin.default)
 # Samples of high rank are too large to run.
 _MAX_ELEMENTS = 100_000
 _PRODUCTS = ("aten.mm.default", "aten.bmm.default")
+# Limits of the integers of the data, largest first: they may be indices of short axes.
+_INTEGER_LIMITS = (8, 2, 1)
 # Where rounding decides (floor, comparisons) single elements may differ.
 _MAY_DIFFER = 0.02
 
@@ -163,20 +165,12 @@ def _agree_in(
     wide: dict[str, str],
 ) -> bool:
     """Whether graph and compute agree on inputs whose dtypes are exchanged as ``wide`` says."""
-    generator = torch.Generator().manual_seed(17)
-    tensors = {}
-    for name in traced.inputs.values():
-        dtype = traced.dtypes[name]
-        tensors[name] = _data(shapes[name], getattr(torch, wide.get(dtype, dtype)), generator)
-    inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
-    for name, value in tensors.items():
-        dynamic = spec.param(name).kind is ParamKind.DYNAMIC
-        inputs[name] = [value] if dynamic else value
-    try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of sizes that say little, such as a variance of one
-            expected = function(inputs, attrs)
-    except Exception:  # compute does not accept these values or sizes
+    for limit in _INTEGER_LIMITS:
+        tensors = _sample_tensors(traced, shapes, wide, limit)
+        expected = _computed(spec, function, tensors, attrs)
+        if expected is not None or not any(map(_is_integer, tensors.values())):
+            break
+    if expected is None:  # compute does not accept these values or sizes
         return True
     given = [
         attrs[ref.name] if ref.index is None else attrs[ref.name][ref.index]
@@ -196,6 +190,39 @@ def _agree_in(
         if isinstance(value, torch.Tensor) and not _close(result, value):
             return False
     return True
+
+
+def _is_integer(tensor: torch.Tensor) -> bool:
+    return not tensor.is_floating_point() and tensor.dtype != torch.bool
+
+
+def _sample_tensors(
+    traced: Any, shapes: dict[str, Any], wide: dict[str, str], limit: int
+) -> dict[str, torch.Tensor]:
+    """Return data of the inputs by name, the same ones in every call; integers below a limit."""
+    generator = torch.Generator().manual_seed(17)
+    tensors = {}
+    for name in traced.inputs.values():
+        dtype = traced.dtypes[name]
+        dtype = getattr(torch, wide.get(dtype, dtype))
+        tensors[name] = _data(shapes[name], dtype, generator, limit)
+    return tensors
+
+
+def _computed(
+    spec: OpSpec, function: Any, tensors: dict[str, torch.Tensor], attrs: Any
+) -> Any:
+    """Return what compute gives, or None where it does not accept the inputs or attrs."""
+    inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
+    for name, value in tensors.items():
+        dynamic = spec.param(name).kind is ParamKind.DYNAMIC
+        inputs[name] = [value] if dynamic else value
+    try:
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sizes that say little, such as a variance of one
+            return function(inputs, attrs)
+    except Exception:
+        return None
 
 
 def _follow_rules(
@@ -255,11 +282,13 @@ def _extreme_of_nothing(
     return x.new_full(shape, infinity)
 
 
-def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
+def _data(
+    shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int
+) -> torch.Tensor:
     if dtype == torch.bool:
         return torch.rand(shape, generator=generator) > 0.5
     if not dtype.is_floating_point:
-        return torch.randint(1, 8, tuple(shape), generator=generator).to(dtype)
+        return torch.randint(min(1, limit - 1), limit, tuple(shape), generator=generator).to(dtype)
     return (torch.rand(shape, generator=generator) * 4 - 1.5).to(dtype)
 
 

@@ -211,9 +211,16 @@ def _sample_positions(grid: Any, sizes: list[Any], padding: int, corners: bool) 
     return found
 
 
-def _taken(x: Any, at: list[Any], weight: Any = 1) -> Any:
-    """Return the elements of ``x`` at whole positions times weights, 0 for those outside of it."""
-    sizes = list(x.shape[2:])
+def _flat_places(sizes: list[Any], at: list[Any]) -> tuple[Any, Any]:
+    """Return the elements of planes at whole positions, and which positions lie inside of them.
+
+    Args:
+        sizes: of the axes of a plane.
+        at: float positions [N, ...] along each of its axes.
+
+    Returns:
+        Indices [N, 1, elements] along a plane whose axes are joined, and a mask [N, ...].
+    """
     inside = [(p >= 0) & (p <= size - 1) for p, size in zip(at, sizes, strict=True)]
     index: Any = None
     for p, size in zip(at, sizes, strict=True):
@@ -221,13 +228,35 @@ def _taken(x: Any, at: list[Any], weight: Any = 1) -> Any:
         # of 64 bits, so that the tiling function checks that 32 hold all of them
         whole = torch.clamp(whole.to(torch.int64), 0, size - 1)
         index = whole if index is None else index * size + whole
+    lined = index.reshape(index.shape[0], math.prod(index.shape[1:])).unsqueeze(1)
+    return lined, functools.reduce(torch.logical_and, inside)
+
+
+def _taken(x: Any, at: list[Any], weight: Any = 1) -> Any:
+    """Return the elements of ``x`` at whole positions times weights, 0 for those outside of it."""
+    sizes = list(x.shape[2:])
+    lined, inside = _flat_places(sizes, at)
     flat = x.reshape(x.shape[0], x.shape[1], math.prod(sizes))
-    count = math.prod(index.shape[1:])
-    shape = (x.shape[0], x.shape[1], count)
-    lined = index.reshape(index.shape[0], count).unsqueeze(1).expand(shape)
-    values = torch.gather(flat, 2, lined).reshape(*shape[:2], *index.shape[1:])
+    lined = lined.expand(x.shape[0], x.shape[1], lined.shape[2])
+    values = torch.gather(flat, 2, lined).reshape(*x.shape[:2], *inside.shape[1:])
     values = values if isinstance(weight, int) else values * weight
-    return torch.where(functools.reduce(torch.logical_and, inside).unsqueeze(1), values, 0)
+    return torch.where(inside.unsqueeze(1), values, 0)
+
+
+def _corners(at: list[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    """Return the corners of the cells that positions lie in, along an axis in front of theirs.
+
+    Returns:
+        Positions of the corners, their weights, and how far each lies behind the first one, all
+        along each axis of the image.
+    """
+    at = [p.unsqueeze(1) for p in at]
+    low = [torch.floor(p) for p in at]
+    steps = _corner_steps(at)
+    weights = [
+        torch.where(s > 0, p - f, (f + 1) - p) for p, f, s in zip(at, low, steps, strict=True)
+    ]
+    return [f + s for f, s in zip(low, steps, strict=True)], weights, steps
 
 
 def _grid_sampler(x: Any, grid: Any, mode: int, padding: int, corners: bool) -> Any:
@@ -236,20 +265,71 @@ def _grid_sampler(x: Any, grid: Any, mode: int, padding: int, corners: bool) -> 
     at = _sample_positions(grid, list(x.shape[2:]), padding, corners)
     if mode == _NEAREST:
         return _taken(x, [torch.round(p) for p in at])
-    # All corners of a cell at once: they are an axis, in front of those of the grid.
-    at = [p.unsqueeze(1) for p in at]
-    low = [torch.floor(p) for p in at]
-    steps = _corner_steps(at)
-    weights = [
-        torch.where(s > 0, p - f, (f + 1) - p) for p, f, s in zip(at, low, steps, strict=True)
-    ]
+    places, weights, _ = _corners(at)
     weight = functools.reduce(torch.mul, weights).unsqueeze(1)
-    places = [f + s for f, s in zip(low, steps, strict=True)]
     # A position that is no number has no weight: PyTorch leaves it out of a volume, where it
     # makes a sample of an image NaN.
     of_volume = len(at) == 3
     values = _taken(x, places, weight) if of_volume else _taken(x, places) * weight
     return values.sum(2)
+
+
+def _position_slopes(grid: Any, sizes: list[Any], padding: int, corners: bool) -> list[Any]:
+    """Return how far a sample moves along each axis of the input per unit of ``grid``.
+
+    0 at the borders that padding keeps it from crossing, as in PyTorch.
+    """
+    found = []
+    for axis, size in enumerate(sizes):
+        slope = (size - 1) / 2 if corners else size / 2
+        if padding != _ZEROS:
+            at = _unnormalised(grid.select(-1, len(sizes) - 1 - axis), size, corners)
+            turned = at
+            if padding != _BORDER:
+                turned = _reflected(at, size, corners)
+                low, span = (0.0, size - 1) if corners else (-0.5, size)
+                flips = torch.floor(torch.abs(at - low) / torch.sym_max(span, 1))
+                back = (torch.remainder(flips, 2) > 0) != (at < low)
+                slope = torch.where(back, -1.0, 1.0) * slope
+            slope = torch.where((turned > 0) & (turned < size - 1), slope, 0.0)
+        found.append(slope)
+    return found
+
+
+def _added(x: Any, at: list[Any], values: Any) -> Any:
+    """Return the sum of the values [N, C, ...] at each place of an image of the shape of ``x``."""
+    sizes = list(x.shape[2:])
+    lined, inside = _flat_places(sizes, at)
+    kept = torch.where(inside.unsqueeze(1), values, 0).reshape(*x.shape[:2], lined.shape[2])
+    below = x.new_zeros([*x.shape[:2], math.prod(sizes)])
+    return torch.scatter_add(below, 2, lined.expand(kept.shape), kept).reshape(x.shape)
+
+
+def _grid_sampler_backward(
+    grad: Any, x: Any, grid: Any, mode: int, padding: int, corners: bool, asked: list[bool]
+) -> Any:
+    """Return the gradients of the image and of the grid; those not asked for are not used."""
+    if mode not in (_BILINEAR, _NEAREST):
+        return NotImplemented
+    sizes = list(x.shape[2:])
+    at = _sample_positions(grid, sizes, padding, corners)
+    if mode == _NEAREST:
+        return _added(x, [torch.round(p) for p in at], grad), torch.zeros_like(grid)
+    places, weights, steps = _corners(at)
+    grad = grad.unsqueeze(2)
+    of_image = of_grid = None
+    if asked[0]:
+        of_image = _added(x, places, grad * functools.reduce(torch.mul, weights).unsqueeze(1))
+    if asked[1]:
+        corner = (_taken(x, places) * grad).sum(1)
+        slopes = _position_slopes(grid, sizes, padding, corners)
+        terms = []
+        for axis, slope in reversed(list(enumerate(slopes))):
+            others = [w for other, w in enumerate(weights) if other != axis]
+            weight = functools.reduce(torch.mul, [2 * steps[axis] - 1, *others])
+            terms.append((corner * weight).sum(1) * slope)
+        of_grid = torch.stack(terms, -1)
+    return of_image, of_grid
 
 
 def _corner_steps(at: list[Any]) -> list[Any]:
@@ -280,6 +360,8 @@ def resampling_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         _aten.grid_sampler_2d.default: _grid_sampler,
         _aten.grid_sampler_3d.default: _grid_sampler,
+        _aten.grid_sampler_2d_backward.default: _grid_sampler_backward,
+        _aten.grid_sampler_3d_backward.default: _grid_sampler_backward,
         _aten.max_unpool2d.default: _unpool(2),
         _aten.max_unpool3d.default: _unpool(3),
     }

@@ -23,7 +23,7 @@ from typing import Any
 from msopgen_wrap.graph.bags import bag_functions
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
-from msopgen_wrap.graph.differentiated import DIFFERENTIATED, power
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED, attention, power
 from msopgen_wrap.graph.differentiated_losses import gaussian_nll_loss
 from msopgen_wrap.graph.ellipses import ellipsis_functions
 from msopgen_wrap.graph.even_steps import even_step_functions
@@ -94,6 +94,42 @@ def _chunk(x: Any, chunks: Any, dim: Any = 0) -> Any:
     return x.split_with_sizes([*[size] * (chunks - 1), total - size * (chunks - 1)], dim)
 
 
+def _attention(*args: Any, scale: Any = None, **kwargs: Any) -> Any:
+    # PyTorch takes the square root of the number that a symbol has in the sample
+    if not isinstance(scale, torch.SymFloat):
+        return NotImplemented
+    return attention(*args, scale=scale, **kwargs)
+
+
+def _cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    size_average: Any = None,
+    ignore_index: Any = -100,
+    reduce: Any = None,
+    reduction: str = "mean",
+    label_smoothing: Any = 0.0,
+) -> Any:
+    # PyTorch asks whether a number smooths, for which it takes the sample's
+    legacy = size_average is not None or reduce is not None
+    if not isinstance(label_smoothing, torch.SymFloat) or weight is not None or legacy:
+        return NotImplemented
+    axis = 1 if input.dim() > 1 else 0
+    logs, classes = torch.log_softmax(input, axis), input.shape[axis]
+    if target.is_floating_point():
+        smooth = target * (1 - label_smoothing) + label_smoothing / classes
+        return functional.cross_entropy(input, smooth, reduction=reduction)
+    hit = functional.nll_loss(logs, target, None, None, ignore_index, None, reduction)
+    ignored = target == ignore_index
+    rest = torch.where(ignored, 0.0, -logs.sum(axis))
+    if reduction == "mean":
+        rest = rest.sum() / torch.where(ignored, 0.0, 1.0).sum()
+    elif reduction == "sum":
+        rest = rest.sum()
+    return hit * (1 - label_smoothing) + rest * (label_smoothing / classes)
+
+
 # Numbers of a list in brackets, and channels of a sum, that are taken one by one.
 _MOST_LISTED = 16
 
@@ -102,7 +138,9 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     torch.Tensor.chunk: _chunk,
     functional.linear: _linear,
     functional.local_response_norm: _local_response_norm,
+    functional.cross_entropy: _cross_entropy,
     functional.pad: _pad,
+    functional.scaled_dot_product_attention: _attention,
     functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
     **bag_functions(),
     **counting_functions(),

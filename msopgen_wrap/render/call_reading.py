@@ -265,14 +265,21 @@ def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dic
     ]
 
 
-def span_lines(plan: OpPlan[Any], variant: int, span: Span) -> list[str]:
-    """Return the statements that extend the iteration space to what a tensor is expanded to."""
+def span_lines(plan: OpPlan[Any], variant: int, span: Span, dims: str = "dims") -> list[str]:
+    """Return the statements that extend a shape to what a tensor is expanded to.
+
+    Args:
+        plan: the plan.
+        variant: the one that expands it.
+        span: the sizes that it is expanded to.
+        dims: the variable of the shape; that of the iteration space without it.
+    """
     sizes = (
         f"{span.tensor}Shape.dim" if span.tensor else f"{{{', '.join(map(to_cpp, span.sizes))}}}"
     )
     text = "an operand does not broadcast to the sizes that it is expanded to, %s"
     check = (
-        f"OPGEN_CHECK(context, opgen::BroadcastDims(dims, {sizes}), "
+        f"OPGEN_CHECK(context, opgen::BroadcastDims({dims}, {sizes}), "
         f'"{text}", opgen::ShapeText({sizes}).c_str());'
     )
     if len(plan.served) == 1:

@@ -23,6 +23,7 @@ __aicore__ inline void GroupPlaces(const LocalTensor<int32_t>& places,
     if (walk.group == 2 || walk.group == 4) {
         AscendC::ShiftRight(scratch, places, static_cast<int32_t>(walk.group / 2),
                             static_cast<int32_t>(count));
+        VectorBarrier();
     } else {
         // exact for the numbers of a tile: a quotient is no closer to a whole number than 1 / group
         const LocalTensor<float> quotient = scratch.template ReinterpretCast<float>();

@@ -8,9 +8,18 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.sizes import same_size
-from msopgen_wrap.schedule.calls import DIFFERENCES, Node, reduction_kind, target_name
+from msopgen_wrap.schedule.calls import (
+    DIFFERENCES,
+    EXPANDS,
+    RESHAPES,
+    VIEW_OPS,
+    Node,
+    reduction_kind,
+    target_name,
+)
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import COMPUTE_KIND, F32, I32, Val
+from msopgen_wrap.schedule.views import Span
 
 # Scratch tiles of a scan: the transposed box, and where elements are joined as two numbers, tiles
 # of them, too.
@@ -70,6 +79,19 @@ class ScanLowerer(Lowerer):
             "a pass with scans runs along one axis of one shape, with pointwise work around them",
             "nothing, where the op can be made in several passes: then it is; else split the op",
         )
+
+    def scanned_spans(self) -> tuple[Span, ...]:
+        """Return the sizes of expanded tensors that are scanned."""
+        pending = [node.args[0] for node in self.scanned]
+        found: dict[Node, None] = {}
+        while pending:
+            node = pending.pop()
+            if not isinstance(node, Node) or node in found:
+                continue
+            found[node] = None
+            if target_name(node) not in (VIEW_OPS | RESHAPES) - EXPANDS:
+                pending += node.all_input_nodes
+        return tuple(span for node, span in self.expanded.items() if node in found)
 
     def result(self) -> Node:
         """Return the last node of the graph before its end: a call, where it has one."""

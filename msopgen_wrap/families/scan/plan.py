@@ -8,7 +8,7 @@ another, and keeps what the next one begins with.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.call_variants import different_variants
@@ -33,7 +33,7 @@ from msopgen_wrap.schedule.peepholes import divide_directly
 from msopgen_wrap.schedule.plan import ROW_GROUP, SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import Program, eliminate_dead, join_group, signature
 from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
-from msopgen_wrap.schedule.views import View
+from msopgen_wrap.schedule.views import Span, View
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.schedule_entries import asked_buffers
 
@@ -64,10 +64,12 @@ class ScanPlan(OpPlan[Body]):
     Attributes:
         axis: how the host finds the axis.
         backwards: whether the kernels go from the last element to the first.
+        scanned_spans: sizes that expanded tensors which are scanned have, with their variants.
     """
 
     axis: ScanAxis = ScanAxis()
     backwards: bool = False
+    scanned_spans: list[tuple[int, Span]] = field(default_factory=list)
 
     def tiling_attrs(self) -> set[str]:
         """Return the attr that names the axis."""
@@ -111,6 +113,8 @@ def plan_scan(
             narrow.update(lowerer.narrow)
             layouts.append((lowerer.output_views, lowerer.stored_shapes))
             join_group(groups, program, lowerer, combo)
+            spans = [(index, span) for span in lowerer.scanned_spans()]
+            plan.scanned_spans += [s for s in spans if s not in plan.scanned_spans]
         for program, lowerer, combos in groups:
             plan.bodies.append(_body(spec, plan, index, program, lowerer, combos, len(groups)))
     if len(ways) > 1 or any(layout != layouts[0] for layout in layouts):
@@ -212,6 +216,9 @@ def _body(
         for p in spec.outputs
     }
     used = dict.fromkeys(i.mode for i in program.insts if i.op == "Index")
+    # the shape of an output is given, that of a temporary follows from all spans
+    given = not any(p.site is not None for p in spec.outputs)
+    spans = lowerer.scanned_spans() if given else (*lowerer.spans(), *lowerer.scanned_spans())
     body = Body(
         class_name(spec, plan.variants, index, combos, groups),
         index,
@@ -221,7 +228,7 @@ def _body(
         operands,
         len(spec.outputs),
         output_views=lowerer.output_views,
-        spans=lowerer.spans(),
+        spans=tuple(dict.fromkeys(spans)),
         indices={name: lowerer.indices[name] for name in used},
         stored_shapes=lowerer.stored_shapes,
         asked_buffers=asked_buffers(spec.schedule),

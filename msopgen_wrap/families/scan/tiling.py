@@ -7,7 +7,7 @@ from typing import Any
 from msopgen_wrap.families.scan.loops import is_looped
 from msopgen_wrap.families.scan.plan import ScanPlan, scan_group
 from msopgen_wrap.graph.host_text import attr_variable
-from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
+from msopgen_wrap.render.call_reading import scalar_fields, scalar_values, span_lines
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.tiling import (
     BOX_FIELDS,
@@ -69,6 +69,11 @@ def render_tiling(plan: ScanPlan, style: str) -> TilingText:
             looped=any(is_looped(body.program) for body in plan.bodies),
             scanned=[row for row in values["operands"] if row["name"] in scanned],
             scanned_numbers=[name for name in indices if name in scanned],
+            scanned_spans=[
+                line
+                for variant, span in plan.scanned_spans
+                for line in span_lines(plan, variant, span, "elements")
+            ],
         )
     )
     headers = ('"opgen_row_axes.h"', '"opgen_scan_space.h"', '"opgen_tile_budget.h"')
