@@ -158,15 +158,21 @@ def _cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
     return distances(x1, x2, p)
 
 
-def _padded(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
-    """Repeat the elements at the edges; PyTorch's derivative of that is a call of its own."""
-    if mode != "replicate" or len(pad) % 2 or len(pad) > 2 * x.dim():
+def padded(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
+    """Read margins as elements of the input; PyTorch's derivative of them is a call of its own."""
+    if mode not in ("replicate", "reflect") or len(pad) % 2 or len(pad) > 2 * x.dim():
         return NotImplemented
     for axis, before, behind in zip(range(x.dim() - 1, -1, -1), pad[::2], pad[1::2], strict=False):
+        if type(before) is int and type(behind) is int and before == behind == 0:
+            continue
         size = x.shape[axis]
+        last = size - 1
         count = size + before + behind
         places = torch.arange(count, dtype=torch.int32, device=x.device) - before
-        x = torch.index_select(x, axis, torch.clamp(torch.clamp(places, min=0), max=size - 1))
+        if mode == "reflect":
+            torch._check(size > torch.sym_max(before, behind), lambda: "margins exceed the axis")
+            places = last - torch.abs(last - torch.abs(places))
+        x = torch.index_select(x, axis, torch.clamp(torch.clamp(places, min=0), max=last))
     return x
 
 
@@ -321,7 +327,7 @@ DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
     torch.gather: _gather,
     torch.Tensor.gather: _gather,
     torch.cdist: _cdist,
-    functional.pad: _padded,
+    functional.pad: padded,
     torch.prod: _product,
     torch.Tensor.prod: _product,
     torch.cumprod: _running_product,

@@ -209,16 +209,16 @@ def _sample_tensors(
     return tensors
 
 
-def _computed(
-    spec: OpSpec, function: Any, tensors: dict[str, torch.Tensor], attrs: Any
-) -> Any:
+def _computed(spec: OpSpec, function: Any, tensors: dict[str, torch.Tensor], attrs: Any) -> Any:
     """Return what compute gives, or None where it does not accept the inputs or attrs."""
     inputs: dict[str, Any] = {p.name: None for p in spec.inputs}
     for name, value in tensors.items():
         dynamic = spec.param(name).kind is ParamKind.DYNAMIC
         inputs[name] = [value] if dynamic else value
     try:
-        with torch.no_grad(), warnings.catch_warnings():
+        # the other kernels of attention give NaN where a score of -inf is scaled by 0
+        steps = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
+        with torch.no_grad(), steps, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sizes that say little, such as a variance of one
             return function(inputs, attrs)
     except Exception:
@@ -282,9 +282,7 @@ def _extreme_of_nothing(
     return x.new_full(shape, infinity)
 
 
-def _data(
-    shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int
-) -> torch.Tensor:
+def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int) -> torch.Tensor:
     if dtype == torch.bool:
         return torch.rand(shape, generator=generator) > 0.5
     if not dtype.is_floating_point:

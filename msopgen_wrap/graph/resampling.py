@@ -174,11 +174,31 @@ def interpolate_functions(pools: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
     }
 
 
+def _bicubic(x: Any, size: Any, corners: bool, *scales: Any) -> Any:
+    for axis, (length, scale) in enumerate(zip(size, scales or (None, None), strict=True), 2):
+        x = _cubic(x, axis, length, scale, corners)
+    return x
+
+
+def kernel_steps() -> dict[Any, Callable[..., Any]]:
+    """Return operators in the steps that kernels take, which overflow for other numbers."""
+    samples = {op: call for op, call in resampling_decompositions().items() if "grid" in str(op)}
+    return {**samples, _aten.upsample_bicubic2d.default: _bicubic}
+
+
 # ---- grid_sample ---------------------------------------------------------------------------------
 
 
-def _unnormalised(at: Any, size: Any, corners: bool) -> Any:
-    return (at + 1) * ((size - 1) / 2) if corners else ((at + 1) * size - 1) / 2
+def _unnormalised(grid: Any, sizes: list[Any], axis: int, corners: bool) -> Any:
+    """Return where along an axis of the input samples lie, of which ``grid`` has shares.
+
+    The largest numbers become infinite where they do in PyTorch, which has one form for images and
+    one for volumes.
+    """
+    at, size = grid.select(-1, len(sizes) - 1 - axis), sizes[axis]
+    if corners:
+        return (at + 1) * ((size - 1) / 2)
+    return (at + 1) * (size / 2) - 0.5 if len(sizes) == 2 else ((at + 1) * size - 1) / 2
 
 
 def _reflected(at: Any, size: Any, corners: bool) -> Any:
@@ -198,8 +218,7 @@ def _sample_positions(grid: Any, sizes: list[Any], padding: int, corners: bool) 
     """Return where in each axis of the input (the last one first in ``grid``) samples lie."""
     found = []
     for axis, size in enumerate(sizes):
-        at = grid.select(-1, len(sizes) - 1 - axis)
-        at = _unnormalised(at, size, corners)
+        at = _unnormalised(grid, sizes, axis, corners)
         if padding not in (_ZEROS, _BORDER):
             at = _reflected(at, size, corners)
         if padding != _ZEROS:
@@ -283,7 +302,7 @@ def _position_slopes(grid: Any, sizes: list[Any], padding: int, corners: bool) -
     for axis, size in enumerate(sizes):
         slope = (size - 1) / 2 if corners else size / 2
         if padding != _ZEROS:
-            at = _unnormalised(grid.select(-1, len(sizes) - 1 - axis), size, corners)
+            at = _unnormalised(grid, sizes, axis, corners)
             turned = at
             if padding != _BORDER:
                 turned = _reflected(at, size, corners)
@@ -313,6 +332,12 @@ def _grid_sampler_backward(
         return NotImplemented
     sizes = list(x.shape[2:])
     at = _sample_positions(grid, sizes, padding, corners)
+    if len(sizes) == 3:
+        # what is no number is the last element of a volume, and has no gradient
+        drawn = [_unnormalised(grid, sizes, axis, corners) for axis in range(3)]
+        if padding not in (_ZEROS, _BORDER):
+            drawn = [_reflected(p, size, corners) for p, size in zip(drawn, sizes, strict=True)]
+        at = [torch.where(torch.isnan(d), torch.nan, p) for d, p in zip(drawn, at, strict=True)]
     if mode == _NEAREST:
         return _added(x, [torch.round(p) for p in at], grad), torch.zeros_like(grid)
     places, weights, steps = _corners(at)

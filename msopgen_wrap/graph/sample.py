@@ -23,6 +23,8 @@ from msopgen_wrap.spec.sample_values import given_lists
 _SIZES = (13, 11, 17, 19, 3, 5, 7, 24)
 # Where an attr counts something, sizes that many numbers divide.
 _DIVISIBLE = (4, 8, 2, 16, 6, 12, 24, 36)
+# Where the square of such a number divides channels, as in F.pixel_shuffle.
+_SQUARES = (2, 3, 5, 7, 2, 36, 4, 6)
 # Sizes that many powers of two divide, and 3 some of them: for formulas that take none of the
 # first ones, such as F.group_norm with 8 groups.
 _MULTIPLES = (4, 2, 6, 8, 16, 64, 32, 48)
@@ -186,6 +188,9 @@ def candidate_shapes(
         cases = list(_case_shapes(spec))
         yield from (case for case in cases if not _has_ones(spec, case))
         yield from _plain_shapes(spec, ranks, attrs)
+        squares = _shapes_at(spec, min(max(low, 4), high), attrs, _SQUARES)
+        if squares is not None:
+            yield squares
         yield from (case for case in cases if _has_ones(spec, case))
     elif any(map(_open_rank, spec.inputs)):
         yield from _plain_shapes(spec, ranks[:2], attrs)
@@ -218,7 +223,7 @@ def _shapes_of_multiples(
     """Yield shapes for formulas that divide a size by a number and refuse a remainder."""
     if count_attrs(spec):
         return  # the first ones have such sizes
-    for sizes in (_DIVISIBLE, _MULTIPLES):
+    for sizes in (_DIVISIBLE, _MULTIPLES, _SQUARES):
         for rank in ranks:
             shapes = _shapes_at(spec, rank, attrs, sizes)
             if shapes is not None and all(

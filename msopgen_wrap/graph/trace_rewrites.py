@@ -23,7 +23,7 @@ from typing import Any
 from msopgen_wrap.graph.bags import bag_functions
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
-from msopgen_wrap.graph.differentiated import DIFFERENTIATED, attention, power
+from msopgen_wrap.graph.differentiated import DIFFERENTIATED, attention, padded, power
 from msopgen_wrap.graph.differentiated_losses import gaussian_nll_loss
 from msopgen_wrap.graph.ellipses import ellipsis_functions
 from msopgen_wrap.graph.even_steps import even_step_functions
@@ -45,6 +45,8 @@ functional = torch.nn.functional
 
 def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     # PyTorch pads all axes behind the channels, with a batch before these or without one
+    if any(isinstance(n, torch.SymInt) for n in pad):
+        return padded(x, pad, mode)
     if mode != "circular" or len(pad) not in (2 * (x.dim() - 2), 2 * (x.dim() - 1)):
         return NotImplemented
     if not all(type(n) is int and n >= 0 for n in pad):
@@ -69,6 +71,18 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
         return NotImplemented
     product = torch.matmul(x, weight.t())
     return product if bias is None else product + bias
+
+
+def _pixel_shuffle(x: Any, upscale_factor: Any) -> Any:
+    # PyTorch's own takes numbers for symbols, and does not say what divides the channels
+    n = upscale_factor
+    if x.dim() < 3:
+        return NotImplemented
+    *before, channels, high, wide = x.shape
+    torch._check(channels % (n * n) == 0, lambda: "the factor's square divides the channels")
+    blocks = x.reshape(*before, channels // (n * n), n, n, high, wide)
+    order = (*range(len(before)), *(len(before) + axis for axis in (0, 3, 1, 4, 2)))
+    return blocks.permute(order).reshape(*before, channels // (n * n), high * n, wide * n)
 
 
 def _local_response_norm(
@@ -140,6 +154,8 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.local_response_norm: _local_response_norm,
     functional.cross_entropy: _cross_entropy,
     functional.pad: _pad,
+    functional.pixel_shuffle: _pixel_shuffle,
+    torch.pixel_shuffle: _pixel_shuffle,
     functional.scaled_dot_product_attention: _attention,
     functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
     **bag_functions(),

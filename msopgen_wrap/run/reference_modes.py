@@ -16,6 +16,7 @@ from typing import Any
 
 from msopgen_wrap.graph.decompositions import reduction_decompositions
 from msopgen_wrap.graph.orders import order_decompositions
+from msopgen_wrap.graph.resampling import kernel_steps
 from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
 from msopgen_wrap.run.hidden_keys import causal_steps
@@ -236,6 +237,11 @@ class KernelSteps(TorchDispatchMode):
     functions of large arguments: the differences that ``op_specs/README.md`` lists.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        # once: every operator is looked up
+        self._replaced = {**reduction_decompositions(), **kernel_steps()}
+
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False  # as for ``Provenance``
@@ -246,7 +252,7 @@ class KernelSteps(TorchDispatchMode):
             attention = causal_steps(func, args, kwargs)
         if attention is not NotImplemented:
             return attention
-        steps = reduction_decompositions().get(func)
+        steps = self._replaced.get(func)
         if steps is not None:
             with self:
                 result = steps(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -278,6 +279,27 @@ def test_numbers_that_are_not_finite_reach_their_rows(built: Any) -> None:
     assert result.findings == []
     assert torch.equal(outputs["y"].isnan(), golden["y"].isnan())
     assert torch.equal(outputs["y"].isinf(), golden["y"].isinf())
+
+
+SCALED = """op: Scaled
+inputs:
+  q: {dtype: [float16], rank: 4}
+outputs: {y: like q}
+attrs: {scale: 0.3}
+compute: y = F.scaled_dot_product_attention(q, q, q, is_causal=True, scale=scale)
+backward: none
+"""
+
+
+def test_the_scale_may_be_an_attr(tmp_path: Path) -> None:
+    spec = parse_spec(SCALED, "op.yaml").spec
+    assert spec is not None and [p.family.name for p in plan_op(spec).parts] == ["attention"]
+    op = BuiltOp(spec, tmp_path)
+    for scale in (0.3, 0.9):
+        inputs = {"q": torch.randn(1, 2, 20, 16).half()}
+        outputs, golden, result = op.run(inputs, {"scale": scale}, mode="check")
+        torch.testing.assert_close(outputs["y"].double(), golden["y"], rtol=0.01, atol=0.01)
+        assert result.findings == []
 
 
 def test_axes_that_are_put_in_order_and_back_stay(tmp_path) -> None:

@@ -12,7 +12,7 @@ from harness import BuiltOp
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
-from msopgen_wrap.spec.loader import gradient_spec, load_spec
+from msopgen_wrap.spec.loader import gradient_spec, load_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
 OPEN = "x: {dtype: DTYPES, rank: [2, 4]}"
@@ -133,6 +133,34 @@ def test_without_the_synchronisation_of_the_compiler(built):
     outputs, golden, result = built.run(inputs, mode="check", auto_sync=False)
     check(outputs["z"], golden["z"])
     assert result.findings == []
+
+
+EXPANDED = """op: ScanExpanded
+inputs:
+  x: {dtype: float32, rank: 2}
+  w: {dtype: x, shape: "[x[0], 1]"}
+outputs:
+  y: like x
+  z: {dtype: x, shape: "[count, x[0], 1]"}
+attrs:
+  count: {type: int, default: 3, min: 1}
+compute: |
+  y = w.expand(-1, x.shape[1]).cumsum(-1) * x
+  z = w.unsqueeze(0).expand(count, -1, -1).cumprod(0) + 1
+backward: none
+"""
+
+
+def test_expanded_tensors_are_scanned_as_long_as_they_are(tmp_path):
+    """Beside an output whose size is given, and one that is computed with another operand."""
+    spec = parse_spec(EXPANDED, "op.yaml").spec
+    op = BuiltOp(spec, tmp_path)
+    for shape, count in (((5, 9), 3), ((1, 1), 1), ((33, 70), 40)):
+        inputs = {"x": torch.randn(shape), "w": torch.randn(shape[0], 1)}
+        outputs, golden, result = op.run(inputs, {"count": count}, mode="check")
+        check(outputs["y"], golden["y"])
+        check(outputs["z"], golden["z"])
+        assert result.findings == []
 
 
 BESIDE = """op: ScanBeside

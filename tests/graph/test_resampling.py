@@ -88,6 +88,33 @@ def test_samples_are_those_of_pytorch(axes, padding):
 
 @pytest.mark.parametrize("axes", [2, 3])
 @pytest.mark.parametrize("padding", [0, 1, 2], ids=["zeros", "border", "reflection"])
+def test_gradients_of_samples_are_those_of_pytorch(axes, padding):
+    x = image(axes)
+    torch.manual_seed(0)
+    grid = torch.rand(2, *(5, 4, 3)[:axes], axes, dtype=torch.float64) * 5 - 2.5
+    grid[0, 0] = 1.0  # a border
+    grad = torch.randn(2, 3, *(5, 4, 3)[:axes], dtype=torch.float64)
+    call = getattr(aten, f"grid_sampler_{axes}d_backward").default
+    for mode, corners in itertools.product((0, 1), (False, True)):
+        wanted = call(grad, x, grid, mode, padding, corners, [True, True])
+        ours = TABLE[call](grad, x, grid, mode, padding, corners, [True, True])
+        torch.testing.assert_close(ours, wanted)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_the_largest_positions_are_outside_of_an_image_as_in_pytorch(size):
+    """Whether they are infinite, which makes NaN, depends on the size."""
+    x = torch.randn(1, 1, size, size)
+    largest = torch.finfo(torch.float32).max
+    points = torch.tensor(list(itertools.product([largest, -largest, 0.6], repeat=2)))
+    grid = points.reshape(1, 1, -1, 2)
+    call = aten.grid_sampler_2d.default
+    ours = TABLE[call](x, grid, 0, 0, False)
+    torch.testing.assert_close(ours, call(x, grid, 0, 0, False), equal_nan=True)
+
+
+@pytest.mark.parametrize("axes", [2, 3])
+@pytest.mark.parametrize("padding", [0, 1, 2], ids=["zeros", "border", "reflection"])
 def test_samples_at_positions_that_are_no_numbers_are_those_of_pytorch(axes, padding):
     x = image(axes, torch.float32)[:1]
     x[0, 0].view(-1)[0], x[0, 1].view(-1)[-1] = torch.inf, torch.nan

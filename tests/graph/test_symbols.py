@@ -306,6 +306,20 @@ def test_symbols_that_decide_are_refused(text: str) -> None:
     assert {d.code for d in caught.value.diagnostics} == {DECIDES[text]}
 
 
+def test_short_axes_hide_no_symbol_that_decides() -> None:
+    """The proof runs the formula, which refuses indices beyond an axis."""
+    text = (
+        "op: Indexed\ninputs:\n  x: {dtype: float32, rank: 2}\n  i: {dtype: int32, rank: 1}\n"
+        "outputs:\n  z: {dtype: x, shape: '[i[0], x[1] - 1]'}\nattrs: {a: 0.5}\ncompute: |\n"
+        "  z = torch.cumulative_trapezoid(x, dx=a)[:2][i]\n"
+    )
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    with pytest.raises(OpgenError) as caught:
+        plan_op(spec)
+    assert {d.code for d in caught.value.diagnostics} == {"OPG202"}
+
+
 NORMS = {
     "F.layer_norm(x, [x.shape[-1]], eps=a)": "a",
     "F.layer_norm(x, [x.shape[-1]], eps=a * b)": "(a * b)",

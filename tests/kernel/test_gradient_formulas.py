@@ -104,6 +104,28 @@ RIGHT = {
     ),
     "ends cut twice": Formula("(x[..., :-1][..., :-1] ** 2).sum()", "[]"),
     "every second": Formula("x[:, ::2] * 2", "[x[0], (x[1] + 1) // 2]", rank="2"),
+    "margins of two axes by reflection": Formula(
+        "F.pad(x, (1, 2, 2, 1), mode='reflect')", "[x[0], x[1], x[2] + 3, x[3] + 3]", rank="4"
+    ),
+    "margins of an attr": Formula(
+        "F.pad(x, (n, n, 0, n), mode='replicate')",
+        "[x[0], x[1], x[2] + n, x[3] + 2 * n]",
+        rank="4",
+        attrs="n: {type: int, default: 2, min: 0}",
+    ),
+    "blocks of a factor that is an attr": Formula(
+        "F.pixel_shuffle(x, n)",
+        "[x[0], x[1] // (n * n), x[2] * n, x[3] * n]",
+        rank="4",
+        attrs="n: {type: int, default: 2, min: 1}",
+    ),
+    "labels smoothed by an attr": Formula(
+        "F.cross_entropy(x, t, label_smoothing=smooth)",
+        "[]",
+        ("t: {dtype: int64, shape: '[x[0]]', range: [0, 1]}",),
+        "2",
+        "smooth: {type: float, default: 0.1, min: 0, max: 1}",
+    ),
     "windows": Formula("x.unfold(-1, 3, 1).amax(-1)", "[x[0], x[1] - 2]", rank="2"),
 }
 
@@ -194,6 +216,17 @@ RIGHT_OF_ROWS = {
 }
 
 
+SAMPLES = """\
+inputs:
+  x: {dtype: float32, rank: 4}
+  grid: {dtype: x, rank: 4}
+outputs: {y: {dtype: x, shape: "[x[0], x[1], grid[1], grid[2]]"}}
+compute: F.grid_sample(x, grid, align_corners=False)
+cases:
+  - {x: [2, 3, 8, 8], grid: [2, 4, 5, 2]}
+"""
+
+
 class Examiner(GradientExaminer):
     """Runs the ops of the gradients of formulas of this file."""
 
@@ -201,7 +234,7 @@ class Examiner(GradientExaminer):
         return str(formula.spec(name))
 
 
-EVERY = {**RIGHT, **RIGHT_OF_PRODUCTS, **RIGHT_OF_ROWS}
+EVERY = {**RIGHT, **RIGHT_OF_PRODUCTS, **RIGHT_OF_ROWS, "samples by a grid": Text(SAMPLES)}
 
 
 @pytest.mark.slow
