@@ -89,6 +89,15 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
     return join([p if p.dtype == dtype else p.to(dtype) for p in pieces], dim % rank)
 
 
+def _stack(tensors: Any, dim: int = 0) -> Any:
+    shape = list(tensors[0].shape)
+    dim %= len(shape) + 1
+    if 0 < dim < len(shape):
+        return _cat(tensors, dim).view([*shape[:dim], len(tensors), *shape[dim:]])
+    # a first axis of pairs in a joined one lies otherwise at each rank
+    return _cat([t.unsqueeze(dim) for t in tensors], dim)
+
+
 def _part(x: Any, dim: int, start: Any, end: Any) -> Any:
     return _aten.slice.Tensor(x, dim, start, end)
 
@@ -356,6 +365,7 @@ def placement_decompositions() -> dict[Any, Callable[..., Any]]:
     reflect, replicate = _padding(_reflected), _padding(_repeated)
     table: dict[Any, Callable[..., Any]] = {
         _aten.cat.default: _cat,
+        _aten.stack.default: _stack,
         _aten.constant_pad_nd.default: _constant_pad,
         _aten.roll.default: _roll,
         _aten.slice_scatter.default: _slice_scatter,

@@ -224,6 +224,8 @@ def step_call(step: Step) -> str:
     if step.op == "reshape":
         shape = f"{{{', '.join(to_cpp(size) for size in step.shape)}}}"
         return f"ReshapeLast({-step.axis}, {shape})" if step.axis else f"Reshape({shape})"
+    if step.op == "behind":
+        return f"Behind({step.tensor}Shape.Rank() + {to_cpp(step.start)})"
     if step.named:
         assert isinstance(step.start, AttrRef)
         return f"PermuteAll({attr_variable(step.start.name)}, {step.start.name}Attr->GetSize())"

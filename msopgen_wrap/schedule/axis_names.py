@@ -26,16 +26,31 @@ class AxisNames(dict[tuple[str, int], int]):
         left_out: (input, axes in the sample) of products of sizes that have more factors at a
             higher rank -> the axes, for every rank, that are not among the factors.
         tails: the numbers of the reshapes of a graph that change the same last axes at every rank.
+        fronts: the numbers of the views of a graph whose axes count from the front.
+        behind: the numbers of the calls that count along an axis, behind which there are more axes
+            at a higher rank.
+        ranked: an input that has this rank.
     """
 
     def __init__(
         self,
         names: Mapping[tuple[str, int], int] | None = None,
         tails: frozenset[int] = frozenset(),
+        fronts: frozenset[int] = frozenset(),
+        behind: frozenset[int] = frozenset(),
+        ranked: str = "",
     ) -> None:
         super().__init__(names or {})
         self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
         self.tails = tails
+        self.fronts = fronts
+        self.behind, self.ranked = behind, ranked
+
+    def with_names(self, names: AxisNames) -> AxisNames:
+        """Return the names of axes, with what else is known of the graph."""
+        names.tails, names.fronts = self.tails, self.fronts
+        names.behind, names.ranked = self.behind, self.ranked
+        return names
 
     def unnamed(self) -> AxisNames:
         """Return what holds for the graph of another rank, whose axes have no other names."""

@@ -10,7 +10,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.cuts import MADE_BY
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, Numel, ScalarExpr, Unary, fold
-from msopgen_wrap.graph.sizes import reduced_count, size_of
+from msopgen_wrap.graph.sizes import reduced_count, same_size, size_of
 from msopgen_wrap.graph.views import kept_axes, repeats_nothing, reshapes
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.anchors import ANCHORS
@@ -52,6 +52,8 @@ from msopgen_wrap.schedule.views import (
     StoredShape,
     View,
     apply_view,
+    axis_views,
+    behind_counted,
 )
 from msopgen_wrap.schedule.word_reading import WordReader
 from msopgen_wrap.spec.model import TensorParam
@@ -237,6 +239,8 @@ class Lowerer(WordReader):
         Along an axis in which the result is placed, the space is as long as the whole.
         """
         sizes: Any = list(self._static(node.args[1]))
+        if not self._has_fixed_ranks():
+            sizes = _own_sizes_unsaid(node, sizes)
         users = list(node.users)
         if users and all(target_name(user) == PLACE for user in users):
             for user in users:
@@ -273,13 +277,29 @@ class Lowerer(WordReader):
                 return source
             raise OpgenError(self.unsupported(node, "a view of a computed tensor"))
         rest = [self._static(a) for a in node.args[1:]]
-        return apply_view(
+        found = apply_view(
             source,
             target,
             rest,
             node,
             lambda axis: self._intermediate_size(node.args[0], axis),  # type: ignore[arg-type]
+            front=bool(self.axis_names.fronts) and self._counts_from_front(node),
         )
+        return self._behind(node, found) if self.axis_names.behind else found
+
+    def _counts_from_front(self, node: Node) -> bool:
+        every = axis_views(self.traced.graph)
+        return node in every and every.index(node) in self.axis_names.fronts
+
+    def _behind(self, node: Node, view: Any) -> Any:
+        """Return counted numbers with as many axes behind as the rank of a call asks for."""
+        chains = behind_counted(self.traced.graph)
+        ended = [n for n in self.axis_names.behind if chains[n] and chains[n][-1] is node]
+        if not ended or not isinstance(view, View):
+            return view
+        more = view.rank - len(self.traced.shapes[self.axis_names.ranked])
+        step = Step("behind", start=Const(more), tensor=self.axis_names.ranked)
+        return replace(view, steps=(*view.steps[: -len(chains[ended[0]])], step))
 
     def _reshape(self, node: Node) -> Any:
         source: Any = node.args[0]
@@ -386,6 +406,19 @@ class Lowerer(WordReader):
         if isinstance(value, Node):
             return self.values[value]
         return value
+
+
+def _own_sizes_unsaid(node: Node, sizes: list[Any]) -> list[Any]:
+    """Return the sizes of an expand without those that its tensor has, of which ranks differ."""
+    source: Any = node.args[0]
+    own = [*[None] * (len(sizes) - len(source.meta["val"].shape)), *source.meta["val"].shape]
+    whole = node.meta["val"].shape
+    kept = [
+        -1 if known is not None and same_size(known, size) else said
+        for known, size, said in zip(own, whole, sizes, strict=True)
+    ]
+    first = next((i for i, size in enumerate(kept) if size != -1), len(kept))
+    return kept[first:]
 
 
 class WideTemporaryError(OpgenError):

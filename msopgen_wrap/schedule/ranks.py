@@ -25,8 +25,8 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.views import kept_axes, reshapes
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
-from msopgen_wrap.schedule.views import Span, Step, View
-from msopgen_wrap.spec.model import OpSpec, TensorParam
+from msopgen_wrap.schedule.views import Span, Step, View, axis_views, behind_counted, viewed_axes
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 
 
 @dataclass
@@ -102,6 +102,10 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             axis = _axis(step.axis, rank + 1)
             result.dim.insert(axis, 1)
             result.stride.insert(axis, 0)
+        elif step.op == "behind":
+            wanted = len(shapes[step.tensor]) + int(evaluate_scalar(step.start, attrs, shapes))
+            result.stride += [0] * max(0, wanted - rank)
+            result.dim += [1] * max(0, wanted - rank)
         elif step.op == "squeeze":
             axis = _axis(step.axis, rank)
             if result.dim[axis] == 1:
@@ -260,14 +264,28 @@ def open_rank(spec: OpSpec, traced: TracedGraph) -> int:
     return max(len(traced.shapes[p.name]) for p in open_inputs(spec, traced))
 
 
-def axis_names(traced: TracedGraph, others: list[TracedGraph], lower: Lower) -> AxisNames:
-    """Return what the axes of the sample are for every rank, as far as another rank shows it."""
-    plain = AxisNames(tails=_tails(traced, others[0])) if others else AxisNames()
+def axis_names(
+    traced: TracedGraph, others: list[TracedGraph], lower: Lower, *, ranked: str = ""
+) -> AxisNames:
+    """Return what the axes of the sample are for every rank, as far as another rank shows it.
+
+    Args:
+        traced: the graph of the sample.
+        others: those of other ranks.
+        lower: what lowers a graph.
+        ranked: an input whose rank is open, where axes of views may count from the front.
+    """
+    plain = AxisNames()
+    if others:
+        plain = AxisNames(tails=_tails(traced, others[0]))
+        if ranked:
+            plain.fronts, plain.behind = _fronts(traced, others[0]), _behind(traced, others[0])
+            plain.ranked = ranked
     first = _scalars(lower(traced, plain))
     if not others or not any(products(e) for group in first for e in group):
         return plain
     try:
-        second = _scalars(lower(others[0], plain))
+        second = _scalars(lower(others[0], plain.unnamed()))
     except OpgenError:
         return plain
     pairs = [
@@ -276,9 +294,48 @@ def axis_names(traced: TracedGraph, others: list[TracedGraph], lower: Lower) -> 
         if len(one) == len(other)
         for pair in zip(one, other, strict=True)
     ]
-    names = named(pairs)
-    names.tails = plain.tails
-    return names
+    return plain.with_names(named(pairs))
+
+
+def _fronts(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
+    """Return the numbers of the views whose axes are the same from the front at another rank."""
+    ours, theirs = axis_views(traced.graph), axis_views(other.graph)
+    if [n.target for n in ours] != [n.target for n in theirs]:
+        return frozenset()
+    found = set()
+    for number, (one, two) in enumerate(zip(ours, theirs, strict=True)):
+        (axes, rank), (others, other_rank) = viewed_axes(one), viewed_axes(two)
+        from_end = [a - rank for a in axes] == [a - other_rank for a in others]
+        if axes == others and not from_end:
+            found.add(number)
+    return frozenset(found)
+
+
+def _behind(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
+    """Return the numbers of the calls that count, behind which another rank has more axes."""
+    ours, theirs = behind_counted(traced.graph), behind_counted(other.graph)
+    more = _rank_of(other) - _rank_of(traced)
+    if len(ours) != len(theirs):
+        return frozenset()
+    pairs = enumerate(zip(ours, theirs, strict=True))
+    return frozenset(i for i, (one, two) in pairs if len(two) - len(one) == more)
+
+
+def _rank_of(traced: TracedGraph) -> int:
+    return max(map(len, traced.shapes.values()), default=0)
+
+
+def ranked_input(spec: OpSpec, traced: TracedGraph) -> str:
+    """Return an input of open rank that every call has; empty where there is none."""
+    rank = open_rank(spec, traced) if open_inputs(spec, traced) else 0
+    return next(
+        (
+            p.name
+            for p in open_inputs(spec, traced)
+            if p.kind is ParamKind.REQUIRED and len(traced.shapes[p.name]) == rank
+        ),
+        "",
+    )
 
 
 def _tails(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
@@ -293,6 +350,27 @@ def _tails(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
 def _changed_axes(node: Any) -> int:
     source = node.args[0]
     return len(source.meta["val"].shape) - kept_axes(source, node)
+
+
+def lower_ranks(
+    spec: OpSpec, traced: TracedGraph, others: list[TracedGraph], names: AxisNames
+) -> list[TracedGraph]:
+    """Return the graphs of other ranks, with all lower ones where axes count from the front.
+
+    Two axes of the sample, one counted from each end, are the same axis at a lower rank.
+    """
+    if not names.fronts and not names.behind:
+        return others
+    found = list(others)
+    known = {open_rank(spec, t) for t in (traced, *others)}
+    for rank in range(min(known) - 1, 0, -1):
+        if takes_rank(open_inputs(spec, traced), rank):
+            try:
+                found.append(trace_at(spec, traced, rank))
+            except OpgenError as error:
+                if not any(d.code == "OPG201" for d in error.diagnostics):
+                    raise OpgenError(_rank_matters(spec, open_rank(spec, traced), rank)) from error
+    return found
 
 
 def prove_ranks(

@@ -35,8 +35,9 @@ class Step:
     ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``), ``unfold``
     (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements before in
     ``start``, the new size in ``length``, the size before in ``shape``: elements outside are
-    unspecified), ``reshape`` (shape, where a size of -1 is what is left; with an axis, that of the
-    axes from there to the end).
+    unspecified), ``behind`` (axes of size 1 at the end, until there are ``start`` more axes than
+    the input ``tensor`` has), ``reshape`` (shape, where a size of -1 is what is left; with an axis,
+    that of the axes from there to the end).
     """
 
     op: str
@@ -45,6 +46,7 @@ class Step:
     length: ScalarExpr = _ZERO
     axes: tuple[int, ...] = ()
     shape: tuple[ScalarExpr, ...] = ()
+    tensor: str = ""
 
     @property
     def scalars(self) -> tuple[ScalarExpr, ...]:
@@ -228,6 +230,70 @@ def _from_end(axis: int, rank: int) -> int:
     return axis - rank if axis >= 0 else axis
 
 
+def _from_front(axis: int, rank: int) -> int:
+    return axis % rank
+
+
+_SPLITS = ("aten.split.Tensor", "aten.split_with_sizes.default")
+_AXIS_VIEWS = frozenset(
+    (
+        *("aten.flip.default", "aten.unsqueeze.default", "aten.squeeze.dim", "aten.squeeze.dims"),
+        *("aten.select.int", "aten.slice.Tensor", "aten.unfold.default", PLACE, *_SPLITS),
+    )
+)
+
+
+def axis_views(graph: torch.fx.Graph) -> list[Node]:
+    """Return the views of a graph that name axes of what they are given.
+
+    Left out are axes behind counted numbers, of which there are more at a higher rank.
+    """
+    behind = {node for chain in behind_counted(graph) for node in chain}
+    calls = [n for n in graph.nodes if n.op == "call_function" and n not in behind]
+    return [n for n in calls if str(n.target) in _AXIS_VIEWS]
+
+
+def behind_counted(graph: torch.fx.Graph) -> list[list[Node]]:
+    """Return, for each call that counts along an axis, the calls that give it axes behind.
+
+    Such numbers lie along an axis of another tensor.
+    """
+    chains = []
+    for node in graph.nodes:
+        if str(node.target) not in _COUNTING:
+            continue
+        chain: list[Node] = []
+        user = _only_user(node)
+        while user is not None and _adds_last_axis(user):
+            chain.append(user)
+            user = _only_user(user)
+        chains.append(chain)
+    return chains
+
+
+_COUNTING = ("aten.arange.start_step", "prims.iota.default")
+
+
+def _only_user(node: Node) -> Node | None:
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def _adds_last_axis(node: Node) -> bool:
+    if str(node.target) != "aten.unsqueeze.default":
+        return False
+    source: Any = node.args[0]
+    return node.args[1] in (-1, len(source.meta["val"].shape))
+
+
+def viewed_axes(node: Node) -> tuple[list[int], int]:
+    """Return the axes that a view of ``axis_views`` names, from the front, and of how many."""
+    target, source = str(node.target), node.args[0]
+    rank = len(source.meta["val"].shape) + (target == "aten.unsqueeze.default")
+    place = 2 if target in _SPLITS else 1
+    given: Any = node.args[place] if len(node.args) > place else 0
+    return [axis % rank for axis in (given if isinstance(given, (list, tuple)) else [given])], rank
+
+
 # One case per view of ATen; splitting would hide the table.
 def apply_view(
     view: View,
@@ -235,12 +301,16 @@ def apply_view(
     args: list[Any],
     node: Node,
     size_of: Callable[[int], ScalarExpr | None] = lambda axis: None,
+    *,
+    front: bool = False,
 ) -> Any:
     """Return the view after an ATen view op (a list of views for a split).
 
     Args:
         size_of: what gives the size of an axis of the view, where its steps do not.
+        front: whether its axes count from the front at every rank, else from the end.
     """
+    counted = _from_front if front else _from_end
     if target != "aten.expand.default" and view.leading:
         view = view.with_leading()
     rank = view.rank
@@ -257,11 +327,11 @@ def apply_view(
             )
         )
     if target == PLACE:
-        axis = _from_end(args[0], rank)
+        axis = counted(args[0], rank)
         return then(Step("place", axis, _expr(args[1]), _expr(args[2]), shape=(_expr(args[3]),)))
     if target == "aten.flip.default":
         for axis in args[0]:
-            view = replace(view, steps=(*view.steps, Step("flip", _from_end(axis, rank))))
+            view = replace(view, steps=(*view.steps, Step("flip", counted(axis, rank))))
         return view
 
     if target == "aten.expand.default":
@@ -269,11 +339,12 @@ def apply_view(
         extra = max(0, len(args[0]) - rank)
         return replace(view, rank=rank + extra, leading=view.leading + extra)
     if target == "aten.unsqueeze.default":
-        axis = args[0] - rank - 1 if args[0] >= 0 else args[0]
+        axis = counted(args[0], rank + 1)
         return then(Step("unsqueeze", axis), 1)
     if target in ("aten.squeeze.dim", "aten.squeeze.dims"):
         axes = args[0] if isinstance(args[0], list) else [args[0]]
-        for axis in sorted((_from_end(a, rank) for a in axes), reverse=False):
+        # from the far end, so that those that are left keep their numbers
+        for axis in sorted((counted(a, rank) for a in axes), reverse=front):
             view = replace(view, rank=view.rank - 1, steps=(*view.steps, Step("squeeze", axis)))
         return view
     if target in ("aten.permute.default", "aten.transpose.int", "aten.t.default"):
@@ -284,10 +355,10 @@ def apply_view(
             order = order[1:]  # stays in front, with whatever a tensor of higher rank has there
         return then(Step("permute", axes=order)) if order else view
     if target == "aten.select.int":
-        axis = _from_end(args[0], rank)
+        axis = counted(args[0], rank)
         return then(Step("select", axis, _expr(args[1])), -1)
     if target == "aten.slice.Tensor":
-        return _slice(view, args, node, size_of)
+        return _slice(view, args, node, size_of, counted)
     if target == "aten.diagonal.default":
         shift = args[0] if args else 0
         first = args[1] if len(args) > 1 else 0
@@ -295,10 +366,10 @@ def apply_view(
         pair = (_from_end(first, rank), _from_end(second, rank))
         return then(Step("diagonal", start=_expr(shift), axes=pair), -1)
     if target == "aten.unfold.default":
-        axis = _from_end(args[0], rank)
+        axis = counted(args[0], rank)
         return then(Step("unfold", axis, _expr(args[2]), _expr(args[1])), 1)
-    if target in ("aten.split.Tensor", "aten.split_with_sizes.default"):
-        return _split(view, target, args, node, size_of)
+    if target in _SPLITS:
+        return _split(view, target, args, node, size_of, counted)
     raise OpgenError(
         Diagnostic("OPG331", f"{target} has no lowering as a view of input {view.tensor!r}")
     )
@@ -321,14 +392,15 @@ def _expr(value: Any) -> ScalarExpr:
 
 
 _Sizes = Callable[[int], "ScalarExpr | None"]
+_Count = Callable[[int, int], int]
 
 
 def _dim(view: View, axis: int, size_of: _Sizes) -> ScalarExpr:
     """Size of an axis of a view, as an expression over input sizes."""
     size: ScalarExpr | None = None
-    position = axis
+    position = axis % view.rank
     for step in reversed(view.steps):
-        if step.op == "slice" and step.axis == position:
+        if step.op == "slice" and step.axis % view.rank == position:
             size = step.length
             break
         if step.named:
@@ -342,7 +414,7 @@ def _dim(view: View, axis: int, size_of: _Sizes) -> ScalarExpr:
                 )
             )
         if step.op not in ("slice", "flip"):
-            size = size_of(axis + view.rank)
+            size = size_of(position)
             if size is not None:
                 return size
             raise OpgenError(
@@ -358,11 +430,13 @@ def _dim(view: View, axis: int, size_of: _Sizes) -> ScalarExpr:
         return size
     if view.counted is not None:
         return view.counted.length
-    return DimRef(view.tensor, axis + view.rank, view.rank, axis)
+    return DimRef(view.tensor, position, view.rank, axis)
 
 
-def _slice(view: View, args: list[Any], node: Node, size_of: _Sizes) -> View:
-    axis = _from_end(args[0] if args else 0, view.rank)
+def _slice(
+    view: View, args: list[Any], node: Node, size_of: _Sizes, counted: _Count = _from_end
+) -> View:
+    axis = counted(args[0] if args else 0, view.rank)
     start = args[1] if len(args) > 1 and args[1] is not None else 0
     end = args[2] if len(args) > 2 else None
     step = args[3] if len(args) > 3 else 1
@@ -378,7 +452,7 @@ def _slice(view: View, args: list[Any], node: Node, size_of: _Sizes) -> View:
         every = Step("every", axis, length=_expr(step))
         whole = view
         if start != 0 or not (end is None or _is_max(end)):
-            whole = _slice(view, [*args[:3]], node, size_of)
+            whole = _slice(view, [*args[:3]], node, size_of, counted)
         return replace(whole, steps=(*whole.steps, every))
     size = _dim(view, axis, size_of)
     begin = _clip(_expr(start), size)
@@ -421,8 +495,10 @@ def _not_negative(expr: ScalarExpr) -> bool:
     return expr.op in ("+", "*", "//", "%", "min") and left and right
 
 
-def _split(view: View, target: str, args: list[Any], node: Node, size_of: _Sizes) -> list[View]:
-    axis = _from_end(args[1] if len(args) > 1 else 0, view.rank)
+def _split(
+    view: View, target: str, args: list[Any], node: Node, size_of: _Sizes, counted: _Count
+) -> list[View]:
+    axis = counted(args[1] if len(args) > 1 else 0, view.rank)
     count = len(node.meta["val"]) if "val" in node.meta else 0
     size = _dim(view, axis, size_of)
     start: ScalarExpr = Const(0)

@@ -243,6 +243,55 @@ def _bitwise_not(low: Lowerer, node: Node) -> Any:
     return Words(*(low.emit("BitNot", I32, part) for part in _tiles(low, node.args[0])))
 
 
+def _shifted_left(low: Lowerer, a: Words, by: int) -> Words:
+    first, second = low.word_tile(a.low), low.word_tile(a.high)
+    if by >= 32:
+        moved = low.emit("ShiftLeft", I32, first, _number(by - 32)) if by > 32 else first
+        return Words(_number(0), moved)
+    carried = low.emit("ShiftRightLogical", I32, first, _number(32 - by))
+    high = low.emit("Add", I32, low.emit("ShiftLeft", I32, second, _number(by)), carried)
+    return Words(low.emit("ShiftLeft", I32, first, _number(by)), high)
+
+
+def _shifted_right(low: Lowerer, a: Words, by: int) -> Words:
+    first, second = low.word_tile(a.low), low.word_tile(a.high)
+    if by >= 32:
+        moved = low.emit("ShiftRight", I32, second, _number(by - 32)) if by > 32 else second
+        return Words(moved, low.emit("ShiftRight", I32, second, _number(31)))
+    carried = low.emit("ShiftLeft", I32, second, _number(32 - by))
+    rest = low.emit("Add", I32, low.emit("ShiftRightLogical", I32, first, _number(by)), carried)
+    return Words(rest, low.emit("ShiftRight", I32, second, _number(by)))
+
+
+@lowers_words("aten.bitwise_left_shift.Tensor_Scalar", "aten.bitwise_right_shift.Tensor_Scalar")
+@lowers_words("aten.__lshift__.Scalar", "aten.__rshift__.Scalar")
+def _shift(low: Lowerer, node: Node) -> Any:
+    words, by = low.words(node.args[0]), node.args[1]
+    if not isinstance(by, int):
+        raise low.unsupported_dtype("int64", "", node)
+    left = "left" in target_name(node) or "lshift" in target_name(node)
+    if not 0 <= by < 64:  # PyTorch leaves the sign of a right shift and 0 of a left one
+        return low.words(0) if left else _shifted_right(low, words, 63)
+    if by == 0:
+        return words
+    return _shifted_left(low, words, by) if left else _shifted_right(low, words, by)
+
+
+@lowers_words("aten.logical_and.default", "aten.logical_or.default", "aten.logical_xor.default")
+def _logical(low: Lowerer, node: Node) -> Any:
+    a, b = (_truth(low, value) for value in node.args[:2])
+    op = target_name(node).split("logical_")[1].split(".")[0]
+    return comparisons.logical_masks(low, op, a, b)
+
+
+def _truth(low: Lowerer, value: Any) -> Val:
+    """Return the mask of what is not 0."""
+    held = low.values.get(value) if isinstance(value, Node) else value
+    if isinstance(held, Words):
+        return compare_words(low, "NE", held, low.words(0))
+    return _mask(low, value)
+
+
 @lowers_words("aten.logical_not.default")
 def _logical_not(low: Lowerer, node: Node) -> Any:
     return compare_words(low, "EQ", low.words(node.args[0]), low.words(0))

@@ -19,6 +19,21 @@ _COMPARISONS = frozenset(
 )
 
 
+def _is_float(value: Any) -> bool:
+    """Whether a result is a float, a symbolic one, or a tensor of floats."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype.is_floating_point
+    return isinstance(value, (float, torch.SymFloat))
+
+
+def _compares_floats(node: Node) -> bool:
+    """Whether a call compares integers with floats, to which PyTorch converts them."""
+    if target_name(node) not in _COMPARISONS:
+        return False
+    sides = [a.meta.get("val") if isinstance(a, Node) else a for a in node.args[:2]]
+    return any(map(_is_float, sides))
+
+
 @dataclass
 class WordReader(SizeReader):
     """Reads 64-bit integers as two words of 32 bits each.
@@ -70,8 +85,7 @@ class WordReader(SizeReader):
     def words_of_floats(self, node: Node) -> dict[Node, Words]:
         """Return the arguments in words of a call that makes floats of them."""
         result = node.meta.get("val")
-        floating = isinstance(result, torch.Tensor) and result.dtype.is_floating_point
-        return self._word_arguments(node) if floating else {}
+        return self._word_arguments(node) if _is_float(result) or _compares_floats(node) else {}
 
     def _word_arguments(self, node: Node) -> dict[Node, Words]:
         held = {n: self.values.get(n) for n in tensor_arguments(node)}
@@ -88,7 +102,7 @@ class WordReader(SizeReader):
         if not self.splits or not isinstance(result, torch.Tensor):
             return False
         if self._word_arguments(node):
-            return not result.dtype.is_floating_point
+            return not (_is_float(result) or _compares_floats(node))
         if result.dtype is torch.int64:
             return not self.has_bounds(node)
         compares = target_name(node) in _COMPARISONS

@@ -346,7 +346,7 @@ def test_copies_keep_all_bits(compute: str, tmp_path: Path) -> None:
     ("compute", "lists"),
     [
         ("y", True),  # lists have no words
-        ("y << 1", False),
+        ("y << y", False),
         ("(y + 1).amax(-1, keepdim=True) + y", False),
     ],
 )
@@ -452,6 +452,10 @@ LONGS = {
     "chosen": ("int64", "torch.where(x < y, x.abs(), ~y & torch.sign(x)).masked_fill(x == 3, 9)"),
     "compared": ("bool", "(x >= y) ^ (x > 9223372036854775806) ^ ((x - 1) != y) ^ (x <= y + 1)"),
     "truths": ("bool", "(x - y).to(torch.bool) & torch.logical_not(x + y)"),
+    "both": ("bool", "torch.logical_xor(x + y, y) | torch.logical_and(x - 3, y & 1)"),
+    "beside_floats": ("bool", "(x + y < 0.25 * (y - x).to(torch.float32)) ^ (x - 1 > 0.5)"),
+    "shifted": ("int64", "(x << 5) ^ (y << 33) ^ (x << 32) ^ (y << 64) ^ (x << 0)"),
+    "halved": ("int64", "(x >> 1) ^ (y >> 31) ^ (x >> 32) ^ (y >> 40) ^ (x >> 70)"),
     "low": ("int32", "(x + y).to(torch.int32) + (x - y).to(torch.int8)"),
     "copied": ("int64", "x + 0 * y"),
     "divisors": ("int64", "torch.gcd(x, y)"),

@@ -37,7 +37,15 @@ from msopgen_wrap.schedule.program import (
     polynomials,
     signature,
 )
-from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.schedule.ranks import (
+    AxisNames,
+    Lowered,
+    axis_names,
+    lower_ranks,
+    other_ranks,
+    prove_ranks,
+    ranked_input,
+)
 from msopgen_wrap.schedule.views import Reshaped, Span, StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.spec.schedule_entries import asked_buffers
@@ -96,8 +104,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
                 _check_structural(spec, traced)
                 lower = functools.partial(_lowered, spec)
                 others = other_ranks(spec, traced)
-                ends = axis_names(traced, others, lower)
-                prove_ranks(spec, traced, others, lower, ends)
+                ends = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
             lowerer = Lowerer(
                 spec,
                 traced,
@@ -110,6 +117,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
             program = eliminate_dead(divide_directly(lowerer.run()))
             if combo == 0:
                 _check_one_shape(spec, traced, lowerer)
+                prove_ranks(spec, traced, lower_ranks(spec, traced, others, ends), lower, ends)
                 # an output has its shape from the caller, a temporary from what the pass reads
                 spans = lowerer.spans() if any(p.site is not None for p in spec.outputs) else ()
             stored.append(lowerer.output_views)

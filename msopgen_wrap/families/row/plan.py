@@ -55,7 +55,15 @@ from msopgen_wrap.schedule.program import (
     share_common,
     signature,
 )
-from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.schedule.ranks import (
+    AxisNames,
+    Lowered,
+    axis_names,
+    lower_ranks,
+    other_ranks,
+    prove_ranks,
+    ranked_input,
+)
 from msopgen_wrap.schedule.views import FULL, View
 from msopgen_wrap.spec.model import Attr, OpSpec
 
@@ -84,25 +92,25 @@ def plan_row(
             traced = traced or trace(spec, variant, combo)
             if combo == 0:
                 others = other_ranks(spec, traced)
-                kept = _kept_axes(spec, [traced, *others])
-                lower = functools.partial(_lowered, spec, kept, False)
-                ends = axis_names(traced, others, lower)
+                open_axes = _open_axes(spec, [traced, *others])
+                lower = functools.partial(_lowered, spec, open_axes, False)
+                ends = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
                 others_of = functools.cache(functools.partial(traces_with_others, spec, traced))
-                spread = _changes_rows(spec, others_of, traced, kept, ends)
+                spread = _changes_rows(spec, others_of, traced, open_axes, ends)
                 if spread:
-                    lower = functools.partial(_lowered, spec, kept, True)
-                    ends = axis_names(traced, others, lower)
+                    lower = functools.partial(_lowered, spec, open_axes, True)
+                    ends = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
             program, lowerer = _lower(
                 spec, traced, combo, operand_names, plan.scalar_names, ends, spread, keep=True
             )
             if combo == 0:
-                _check_general(spec, others_of, traced, program, lowerer, kept)
+                _check_general(spec, others_of, traced, program, lowerer, open_axes)
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
             if combo == 0:
-                prove_ranks(spec, traced, others, lower, ends)
+                prove_ranks(spec, traced, lower_ranks(spec, traced, others, ends), lower, ends)
             join_group(groups, program, lowerer, combo)
             squeezed = lowerer.space.squeezed_temporaries()
-            rules.append((_axes_rule(spec, traced, lowerer.space, kept), squeezed))
+            rules.append((_axes_rule(spec, traced, lowerer.space, open_axes), squeezed))
         for program, lowerer, combos in groups:
             body = _body(own, plan, index, program, lowerer, combos, len(groups))
             slabs = _slab_views(own, body, lowerer)
@@ -188,26 +196,30 @@ def _simplified(program: Program) -> Program:
 
 
 def _changes_rows(
-    spec: OpSpec, others_of: OtherTraces, traced: TracedGraph, kept: int | None, ends: AxisNames
+    spec: OpSpec,
+    others_of: OtherTraces,
+    traced: TracedGraph,
+    open_axes: ReducedAxes | None,
+    ends: AxisNames,
 ) -> bool:
     """Whether operands are numbers of rows for some axes that an attr may choose, not for all."""
-    if not _axes_rule(spec, traced, GraphAxes(spec, traced), kept).attr:
+    if not _axes_rule(spec, traced, GraphAxes(spec, traced), open_axes).attr:
         return False
     program, lowerer = _lower(spec, traced, 0, {}, {}, ends, False, keep=True)
     if not lowerer.row_loads:
         return False
     try:
-        _check_general(spec, others_of, traced, program, lowerer, kept)
+        _check_general(spec, others_of, traced, program, lowerer, open_axes)
     except OpgenError:
         return True
     return False
 
 
 def _lowered(
-    spec: OpSpec, kept: int | None, spread: bool, traced: TracedGraph, names: AxisNames
+    spec: OpSpec, open_axes: ReducedAxes | None, spread: bool, traced: TracedGraph, names: AxisNames
 ) -> Lowered:
     program, lowerer = _lower(spec, traced, 0, {}, {}, names, spread)
-    rule = _axes_rule(spec, traced, lowerer.space, kept)
+    rule = _axes_rule(spec, traced, lowerer.space, open_axes)
     reduced, rank = lowerer.space.reduced, lowerer.space.rank
     by_rank = None if rule.attr else rule.at
     views = {**lowerer.operands, **lowerer.indices}
@@ -215,29 +227,38 @@ def _lowered(
     return Lowered(program, views, spans, by_rank, rank, reduced, stored)
 
 
-def _kept_axes(spec: OpSpec, graphs: list[TracedGraph]) -> int | None:
-    """Return how many axes at the end are kept where all before them are reduced at every rank.
+def _open_axes(spec: OpSpec, graphs: list[TracedGraph]) -> ReducedAxes | None:
+    """Return how the reduced axes of graphs of several ranks count, where it is not from the end.
 
-    None where the rank is fixed, or other axes are reduced.
+    None where the rank is fixed, or no rule gives the axes of all ranks.
     """
-    found = set()
+    found: list[tuple[int, frozenset[int]]] = []
     for traced in graphs if len(graphs) > 1 else ():
         try:
             space = GraphAxes(spec, traced)
         except OpgenError:
             return None
-        if space.reduced != frozenset(range(len(space.reduced))):
-            return None
-        found.add(space.rank - len(space.reduced))
-    return found.pop() if len(found) == 1 else None
+        found.append((space.rank, space.reduced))
+    if not found:
+        return None
+    rank, reduced = found[0]
+    least = min(reduced, default=0)
+    axes = tuple(sorted(reduced))
+    rules = (
+        ReducedAxes(kept=rank - len(reduced)),
+        ReducedAxes(axes=tuple(a - rank for a in axes)),
+        ReducedAxes(axes=axes),
+        ReducedAxes(first=least),
+    )
+    return next((r for r in rules if all(r.at(n) == known for n, known in found)), None)
 
 
 def _axes_rule(
-    spec: OpSpec, traced: TracedGraph, space: GraphAxes, kept: int | None
+    spec: OpSpec, traced: TracedGraph, space: GraphAxes, open_axes: ReducedAxes | None
 ) -> ReducedAxes:
     """How the host finds the reduced axes: an attr, the first ones, or fixed ones from the end."""
     dim = _dim_of(spec, traced, space)
-    return ReducedAxes(attr=dim) if dim else _fixed_axes(space, kept)
+    return ReducedAxes(attr=dim) if dim else _fixed_axes(space, open_axes)
 
 
 def _dim_of(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> str:
@@ -250,12 +271,12 @@ def _dim_of(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> str:
     return dims[0] if dims else ""
 
 
-def _fixed_axes(space: GraphAxes, kept: int | None) -> ReducedAxes:
+def _fixed_axes(space: GraphAxes, open_axes: ReducedAxes | None) -> ReducedAxes:
     """How the host finds reduced axes that no attr chooses."""
     if len(space.reduced) == space.rank and space.rank > 1:
         return ReducedAxes(kept=0)
-    if kept is not None:
-        return ReducedAxes(kept=kept)
+    if open_axes is not None:
+        return open_axes
     return ReducedAxes(axes=tuple(sorted(a - space.rank for a in space.reduced)))
 
 
@@ -274,11 +295,11 @@ def _check_general(
     traced: TracedGraph,
     program: Program,
     first: RowLowerer,
-    kept_axes: int | None,
+    open_axes: ReducedAxes | None,
 ) -> None:
     """Prove that other values of a dim attr give the same program, of the first dtypes."""
     counts = count_attrs(spec)
-    rule = _axes_rule(spec, traced, first.space, kept_axes)
+    rule = _axes_rule(spec, traced, first.space, open_axes)
     for name in traced.structural:
         attr = spec.attr(name)
         if name in counts:
@@ -291,8 +312,8 @@ def _check_general(
             kept = kept_operands(lowerer)
             second = _simplified(assign_extents(second, lowerer, kept))
             # another axis than the reduced ones may be chosen, and by chance one of them
-            fixed = _fixed_axes(lowerer.space, kept_axes)
-            axes = _axes_rule(spec, again, lowerer.space, kept_axes) if rule.attr else fixed
+            fixed = _fixed_axes(lowerer.space, open_axes)
+            axes = _axes_rule(spec, again, lowerer.space, open_axes) if rule.attr else fixed
             same_views = _reshapes(lowerer) == _reshapes(first)
             if axes != rule or not same_views or signature(second) != signature(program):
                 raise OpgenError(_changed_by(attr))

@@ -98,7 +98,8 @@ def _deepest(plan: RowPlan) -> list[str]:
 
     These are none where an operand with the reduced axes has all dimensions.
     """
-    if plan.axes.kept is not None:  # all axes but the last are reduced, whatever their number
+    # all axes but the last ones or the first ones are reduced, whatever their number
+    if plan.axes.kept is not None or plan.axes.first is not None:
         return []
     views = {**plan.operands(), **plan.indices()}
     squeezed = [name for name, view in views.items() if view.extent == SQUEEZED]

@@ -32,7 +32,15 @@ from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.peepholes import divide_directly
 from msopgen_wrap.schedule.plan import ROW_GROUP, SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import Program, eliminate_dead, join_group, signature
-from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.schedule.ranks import (
+    AxisNames,
+    Lowered,
+    axis_names,
+    lower_ranks,
+    other_ranks,
+    prove_ranks,
+    ranked_input,
+)
 from msopgen_wrap.schedule.views import Span, View
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.schedule_entries import asked_buffers
@@ -97,8 +105,8 @@ def plan_scan(
             if combo == 0:
                 lower = functools.partial(_lowered, spec)
                 others = other_ranks(spec, traced)
-                ends = axis_names(traced, others, lower)
-                prove_ranks(spec, traced, others, lower, ends)
+                ends = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
+                prove_ranks(spec, traced, lower_ranks(spec, traced, others, ends), lower, ends)
                 axis = _axis(spec, traced)
             lowerer = ScanLowerer(
                 spec,

@@ -234,6 +234,16 @@ struct View {
         to.insert(to.begin() + static_cast<int64_t>(i), 1);
         return true;
     }
+    // Axes of size 1 at the end, until there are `rank`.
+    bool Behind(int64_t rank) {
+        while (Rank() < rank) {
+            dim.push_back(1);
+            stride.push_back(0);
+            from.push_back(0);
+            to.push_back(1);
+        }
+        return Rank() == rank;
+    }
     bool Squeeze(int64_t axis) {
         size_t i = 0;
         if (!Axis(axis, i)) {
