@@ -108,11 +108,11 @@ def _chunk(x: Any, chunks: Any, dim: Any = 0) -> Any:
     return x.split_with_sizes([*[size] * (chunks - 1), total - size * (chunks - 1)], dim)
 
 
-def _attention(*args: Any, scale: Any = None, **kwargs: Any) -> Any:
+def _attention(*args: Any, **kwargs: Any) -> Any:
     # PyTorch takes the square root of the number that a symbol has in the sample
-    if not isinstance(scale, torch.SymFloat):
+    if not isinstance(kwargs.get("scale"), torch.SymFloat):
         return NotImplemented
-    return attention(*args, scale=scale, **kwargs)
+    return attention(*args, **kwargs)
 
 
 def _cross_entropy(
@@ -126,13 +126,14 @@ def _cross_entropy(
     label_smoothing: Any = 0.0,
 ) -> Any:
     # PyTorch asks whether a number smooths, for which it takes the sample's
-    legacy = size_average is not None or reduce is not None
-    if not isinstance(label_smoothing, torch.SymFloat) or weight is not None or legacy:
+    symbolic = isinstance(label_smoothing, torch.SymFloat)
+    if not symbolic or any(a is not None for a in (weight, size_average, reduce)):
         return NotImplemented
     axis = 1 if input.dim() > 1 else 0
     logs, classes = torch.log_softmax(input, axis), input.shape[axis]
+    share, kept = label_smoothing / classes, 1 - label_smoothing
     if target.is_floating_point():
-        smooth = target * (1 - label_smoothing) + label_smoothing / classes
+        smooth = target * kept + share
         return functional.cross_entropy(input, smooth, reduction=reduction)
     hit = functional.nll_loss(logs, target, None, None, ignore_index, None, reduction)
     ignored = target == ignore_index
@@ -141,7 +142,7 @@ def _cross_entropy(
         rest = rest.sum() / torch.where(ignored, 0.0, 1.0).sum()
     elif reduction == "sum":
         rest = rest.sum()
-    return hit * (1 - label_smoothing) + rest * (label_smoothing / classes)
+    return hit * kept + rest * share
 
 
 # Numbers of a list in brackets, and channels of a sum, that are taken one by one.

@@ -287,7 +287,8 @@ def _adds_last_axis(node: Node) -> bool:
 
 def viewed_axes(node: Node) -> tuple[list[int], int]:
     """Return the axes that a view of ``axis_views`` names, from the front, and of how many."""
-    target, source = str(node.target), node.args[0]
+    source: Any = node.args[0]
+    target = str(node.target)
     rank = len(source.meta["val"].shape) + (target == "aten.unsqueeze.default")
     place = 2 if target in _SPLITS else 1
     given: Any = node.args[place] if len(node.args) > place else 0
