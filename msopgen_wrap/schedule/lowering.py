@@ -239,8 +239,9 @@ class Lowerer(WordReader):
         Along an axis in which the result is placed, the space is as long as the whole.
         """
         sizes: Any = list(self._static(node.args[1]))
-        if not self._has_fixed_ranks():
-            sizes = _own_sizes_unsaid(node, sizes)
+        source = self.values.get(node.args[0])  # type: ignore[arg-type]
+        if isinstance(source, View) and not self._has_fixed_ranks():
+            sizes = _own_sizes_unsaid(node, source, sizes)
         users = list(node.users)
         if users and all(target_name(user) == PLACE for user in users):
             for user in users:
@@ -408,13 +409,23 @@ class Lowerer(WordReader):
         return value
 
 
-def _own_sizes_unsaid(node: Node, sizes: list[Any]) -> list[Any]:
-    """Return the sizes of an expand without those that its tensor has, of which ranks differ."""
+def _own_sizes_unsaid(node: Node, view: View, sizes: list[Any]) -> list[Any]:
+    """Return the sizes of an expand without those that its tensor has, of which ranks differ.
+
+    Sizes of another input are said, also where the sample has the same: this one may have size 1.
+
+    Args:
+        node: the call of expand.
+        view: what it expands.
+        sizes: those that it is called with, as expressions.
+    """
     source: Any = node.args[0]
     own = [*[None] * (len(sizes) - len(source.meta["val"].shape)), *source.meta["val"].shape]
     whole = node.meta["val"].shape
     kept = [
-        -1 if known is not None and same_size(known, size) else said
+        -1
+        if isinstance(said, DimRef) and said.tensor == view.tensor and same_size(known, size)
+        else said
         for known, size, said in zip(own, whole, sizes, strict=True)
     ]
     first = next((i for i, size in enumerate(kept) if size != -1), len(kept))

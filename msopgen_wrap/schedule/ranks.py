@@ -86,7 +86,7 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             index = int(evaluate_scalar(step.start, attrs, shapes)) % result.dim[axis]
             result.offset += index * result.stride[axis]
             del result.dim[axis], result.stride[axis]
-        elif step.op == "flip":
+        elif step.op == "flip" and rank:
             axis = _axis(step.axis, rank)
             result.offset += max(0, result.dim[axis] - 1) * result.stride[axis]
             result.stride[axis] *= -1
@@ -458,7 +458,7 @@ def _rank_matters(spec: OpSpec, rank: int, other: int) -> Diagnostic:
         spec.compute.location,
         "one kernel serves every rank that the spec accepts, so axes have one meaning for all: "
         "an axis counted from the front is another one from the end at each rank",
-        f"count axes from the end (`dim=-1`, `x[..., :n]`), or fix the rank: `rank: {rank}`",
+        f"count axes from one end (`dim=-1`, `x[..., :n]`), or fix the rank: `rank: {rank}`",
     )
 
 

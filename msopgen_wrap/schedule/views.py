@@ -401,6 +401,16 @@ def _dim(view: View, axis: int, size_of: _Sizes) -> ScalarExpr:
     size: ScalarExpr | None = None
     position = axis % view.rank
     for step in reversed(view.steps):
+        if step.op == "slice" and (step.axis < 0) != (axis < 0):
+            raise OpgenError(
+                Diagnostic(
+                    "OPG334",
+                    "an axis that slices count from both ends has no known size",
+                    Location(),
+                    "at some rank the slice before is one of the same axis",
+                    "count axes from one end, or fix the rank of the input",
+                )
+            )
         if step.op == "slice" and step.axis % view.rank == position:
             size = step.length
             break

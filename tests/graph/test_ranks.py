@@ -10,6 +10,7 @@ from harness import BuiltOp, check, make_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import (
     DimBinary,
     DimConst,
@@ -20,19 +21,22 @@ from msopgen_wrap.spec.model import (
     ShapeList,
 )
 
-# Other things at other ranks, counted from the last axis.
+# Axes that count from the front at every rank.
 FRONT = [
     "torch.softmax(x, 1)",
-    "F.softmax(x)",
     "x.sum(0, keepdim=True) * x",
     "x.mean([1, 2], keepdim=True) * x",
-    "x.sum((0, 1, 2), keepdim=True) * x",
     "F.layer_norm(x, x.shape[1:])",
     "x[:, :2] * 2",
     "x[0] * 2",
     "x.narrow(1, 0, 2) * 2",
     "x.select(0, 1) * 2",
     "x.unsqueeze(1) * 2",
+]
+# Other things at other ranks, counted from either end.
+OTHER = [
+    "F.softmax(x)",
+    "x.sum((0, 1, 2), keepdim=True) * x",
     "x.transpose(0, 1) * 2",
     "x * x.dim()",
     "x * x.ndim",
@@ -43,8 +47,8 @@ FRONT = [
 
 
 @pytest.mark.filterwarnings("ignore:Implicit dimension choice")
-@pytest.mark.parametrize("text", FRONT)
-def test_axes_from_the_front_are_refused(text):
+@pytest.mark.parametrize("text", OTHER)
+def test_other_things_at_other_ranks_are_refused(text):
     with pytest.raises(OpgenError) as caught:
         plan_op(make_spec(text))
     (found,) = caught.value.diagnostics
@@ -52,12 +56,58 @@ def test_axes_from_the_front_are_refused(text):
     assert "rank 3 and of rank" in found.what
 
 
-@pytest.mark.filterwarnings("ignore:Implicit dimension choice")
 @pytest.mark.parametrize("text", FRONT)
+def test_axes_from_the_front_are_planned(text):
+    plan_op(make_spec(text))
+
+
+@pytest.mark.filterwarnings("ignore:Implicit dimension choice")
+@pytest.mark.parametrize("text", [*FRONT, *OTHER])
 def test_a_fixed_rank_is_no_question(text):
     spec = make_spec(text)
     x = dataclasses.replace(spec.inputs[0], min_rank=3, max_rank=3)
     plan_op(dataclasses.replace(spec, inputs=(x,)))
+
+
+# Of the first axis: z, whose shape is a rule of x.
+OF_FIRST = {
+    "z = torch.softmax(x, 0) + x.flip(0)": "like x",
+    "z = x - x.amax(0, keepdim=True)": "like x",
+    "z = x.mean(0)": "[*x[1:]]",
+    "z = x[1:] - x[:-1]": "[x[0] - 1, *x[1:]]",
+    "z = torch.cat([x, x * 2])": "[x[0] * 2, *x[1:]]",
+    "z = torch.stack([x, x + 1, x * 2])": "[3, *x]",
+    "z = x.roll(1, 0) * 2": "like x",
+    "z = x[0] + x.select(0, -1)": "[*x[1:]]",
+    "z = x.repeat_interleave(3, -1)": "[*x[:-1], x[-1] * 3]",
+    "z = x.reshape(x.shape[0], -1).sum(1)": "[x[0]]",
+}
+
+
+@pytest.mark.slow
+def test_first_axes_of_tensors_of_any_rank(tmp_path):
+    """One op, whose outputs have parts of their own."""
+    text = "op: OfFirst\ninputs:\n  x: {dtype: float32, rank: [1, 6]}\noutputs:\n"
+    for number, rule in enumerate(OF_FIRST.values()):
+        text += f'  z{number}: {{dtype: x, shape: "{rule}"}}\n'
+    text += "backward: none\ncompute: |\n"
+    for number, formula in enumerate(OF_FIRST):
+        text += f"  {formula.replace('z =', f'z{number} =')}\n"
+    spec = parse_spec(text, "op.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape in ((7,), (1,), (2, 300), (3, 1, 5), (4, 3, 2, 33), (2, 1, 3, 1, 2, 9)):
+        outputs, golden, result = op.run({"x": torch.randn(shape)}, {}, mode="check")
+        assert result.findings == [], shape
+        for name, value in outputs.items():
+            check(value, golden[name])
+
+
+def test_slices_from_both_ends_are_refused():
+    """At rank 1 both are of one axis, whose size is that of the first slice."""
+    with pytest.raises(OpgenError) as caught:
+        plan_op(make_spec("x[1:][..., :2] * 2"))
+    assert [d.code for d in caught.value.diagnostics] == ["OPG334"]
 
 
 # The same at all ranks, however it is written.

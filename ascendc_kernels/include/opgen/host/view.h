@@ -151,6 +151,9 @@ struct View {
     // From the last element to the first.
     bool Flip(int64_t axis) {
         size_t i = 0;
+        if (dim.empty() && (axis == 0 || axis == -1)) {
+            return true;  // a scalar, as PyTorch has it
+        }
         if (!Axis(axis, i)) {
             return false;
         }
