@@ -231,8 +231,8 @@ def _longest_axis(case: TestCase) -> int:
 
 def _run_outside(spec: OpSpec, case: TestCase, runtime: OpRuntime) -> None:
     """Run a case with an index past its axis and one before it: what kernels do then is theirs."""
+    from msopgen_wrap.graph.index_ranges import index_uses
     from msopgen_wrap.run.golden import make_inputs
-    from msopgen_wrap.run.index_ranges import index_uses
 
     uses = index_uses(spec, case)
     if not uses:

@@ -49,8 +49,8 @@ def arguments(spec: OpSpec, count: int) -> tuple[list[Any], dict[str, Any]]:
     Raises:
         OpgenError: OPG576, an input is a list, or a shape rule gives no shape.
     """
+    from msopgen_wrap.graph.index_ranges import index_uses
     from msopgen_wrap.graph.sample import sample_attrs
-    from msopgen_wrap.run.index_ranges import index_uses
     from msopgen_wrap.run.op_case import TestCase
     from msopgen_wrap.torch_import import torch
 

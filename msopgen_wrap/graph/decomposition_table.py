@@ -181,6 +181,19 @@ def _scalar_tensor(number: Any, dtype: Any = None, device: Any = None) -> Any:
     return torch.full((), number, dtype=dtype, device=device)
 
 
+def _rrelu_with_noise(x: Any, noise: Any, *args: Any) -> Any:
+    result = _rrelu(x, noise, *args)
+    return result if result is NotImplemented else (result, noise)
+
+
+def _rrelu_backward(
+    grad: Any, x: Any, _: Any, lower: float, upper: float, training: bool, *__: Any
+) -> Any:
+    if training:
+        return NotImplemented
+    return torch.where(x > 0, grad, grad * ((lower + upper) / 2))
+
+
 @functools.lru_cache(maxsize=1)
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Return the decomposition table: core ATen, plus normalisations and losses."""
@@ -235,6 +248,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
     table[aten.special_zeta.self_scalar] = lambda x, q: zeta(torch.full_like(q, x), q)
     table[torch.ops.prims.scalar_tensor.default] = _scalar_tensor
     table[aten.rrelu_with_noise.default] = _rrelu
+    table[aten.rrelu_with_noise_functional.default] = _rrelu_with_noise
+    table[aten.rrelu_with_noise_backward.default] = _rrelu_backward
     return table
 
 

@@ -15,6 +15,12 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.compute_function import compute_function
+from msopgen_wrap.graph.index_ranges import (
+    SampleCall,
+    index_uses,
+    searched_sequences,
+    sort_sequences,
+)
 from msopgen_wrap.graph.loops import LoopRunner
 from msopgen_wrap.graph.sample import (
     count_attrs,
@@ -35,8 +41,6 @@ _EXTREMES = (torch.ops.aten.amax.default, torch.ops.aten.amin.default)
 # Samples of high rank are too large to run.
 _MAX_ELEMENTS = 100_000
 _PRODUCTS = ("aten.mm.default", "aten.bmm.default")
-# Limits of the integers of the data, largest first: they may be indices of short axes.
-_INTEGER_LIMITS = (8, 2, 1)
 # Where rounding decides (floor, comparisons) single elements may differ.
 _MAY_DIFFER = 0.02
 
@@ -165,11 +169,8 @@ def _agree_in(
     wide: dict[str, str],
 ) -> bool:
     """Whether graph and compute agree on inputs whose dtypes are exchanged as ``wide`` says."""
-    for limit in _INTEGER_LIMITS:
-        tensors = _sample_tensors(traced, shapes, wide, limit)
-        expected = _computed(spec, function, tensors, attrs)
-        if expected is not None or not any(map(_is_integer, tensors.values())):
-            break
+    tensors = _sample_tensors(spec, traced, shapes, attrs, wide)
+    expected = _computed(spec, function, tensors, attrs)
     if expected is None:  # compute does not accept these values or sizes
         return True
     given = [
@@ -192,20 +193,27 @@ def _agree_in(
     return True
 
 
-def _is_integer(tensor: torch.Tensor) -> bool:
-    return not tensor.is_floating_point() and tensor.dtype != torch.bool
-
-
 def _sample_tensors(
-    traced: Any, shapes: dict[str, Any], wide: dict[str, str], limit: int
+    spec: OpSpec, traced: Any, shapes: dict[str, Any], attrs: Any, wide: dict[str, str]
 ) -> dict[str, torch.Tensor]:
-    """Return data of the inputs by name, the same ones in every call; integers below a limit."""
+    """Return data of the inputs by name, the same ones in every call; indices lie within axes."""
     generator = torch.Generator().manual_seed(17)
-    tensors = {}
+    given = {p.name: None for p in spec.inputs} | {
+        name: [shapes[name]] if spec.param(name).kind is ParamKind.DYNAMIC else shapes[name]
+        for name in traced.inputs.values()
+    }
+    call = SampleCall(0, given, attrs)
+    uses = index_uses(spec, call)
+    tensors: dict[str, Any] = {}
     for name in traced.inputs.values():
-        dtype = traced.dtypes[name]
-        dtype = getattr(torch, wide.get(dtype, dtype))
-        tensors[name] = _data(shapes[name], dtype, generator, limit)
+        dtype = getattr(torch, wide.get(traced.dtypes[name], traced.dtypes[name]))
+        use = uses.get(name)
+        if use is None:
+            tensors[name] = _data(shapes[name], dtype, generator)
+        else:
+            tensors[name] = use.draw(tuple(shapes[name]), generator).to(dtype)
+    sequences = searched_sequences(spec, call)
+    sort_sequences(tensors, {n: by for n, by in sequences.items() if n in tensors})
     return tensors
 
 
@@ -282,11 +290,11 @@ def _extreme_of_nothing(
     return x.new_full(shape, infinity)
 
 
-def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator, limit: int) -> torch.Tensor:
+def _data(shape: Any, dtype: torch.dtype, generator: torch.Generator) -> torch.Tensor:
     if dtype == torch.bool:
         return torch.rand(shape, generator=generator) > 0.5
     if not dtype.is_floating_point:
-        return torch.randint(min(1, limit - 1), limit, tuple(shape), generator=generator).to(dtype)
+        return torch.randint(1, 8, tuple(shape), generator=generator).to(dtype)
     return (torch.rand(shape, generator=generator) * 4 - 1.5).to(dtype)
 
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.any_rank import DIFFERENTIATED_AT_ANY_RANK, OF_ANY_RANK
 from msopgen_wrap.graph.bags import bag_functions
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
@@ -28,7 +29,6 @@ from msopgen_wrap.graph.differentiated_losses import gaussian_nll_loss
 from msopgen_wrap.graph.ellipses import ellipsis_functions
 from msopgen_wrap.graph.even_steps import even_step_functions
 from msopgen_wrap.graph.index_decompositions import index_functions
-from msopgen_wrap.graph.joined_rows import OF_ANY_RANK
 from msopgen_wrap.graph.placement import join
 from msopgen_wrap.graph.quantiles import quantile_functions
 from msopgen_wrap.graph.resampling import interpolate_functions
@@ -183,7 +183,8 @@ class Composites(TorchFunctionMode):
         else:
             own = {**own, **index_functions()}
         self.replaced = {**_REPLACED, **own, **interpolate_functions(own)}
-        self.first = OF_ANY_RANK if differentiated and open_rank else {}
+        known = DIFFERENTIATED_AT_ANY_RANK if differentiated else OF_ANY_RANK
+        self.first = known if open_rank else {}
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
+from msopgen_wrap.graph.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.graph.kept_tensors import meta_inputs
 from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.trace_rewrites import Composites
@@ -17,7 +18,6 @@ from msopgen_wrap.run.chosen_places import ChosenPlaces, has_nan
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.exact_slopes import ExactSlopes
 from msopgen_wrap.run.hidden_keys import HiddenKeys, causal_steps
-from msopgen_wrap.run.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
 from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary

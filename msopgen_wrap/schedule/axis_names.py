@@ -27,8 +27,7 @@ class AxisNames(dict[tuple[str, int], int]):
             higher rank -> the axes, for every rank, that are not among the factors.
         tails: the numbers of the reshapes of a graph that change the same last axes at every rank.
         fronts: the numbers of the views of a graph whose axes count from the front.
-        behind: the numbers of the calls that count along an axis, behind which there are more axes
-            at a higher rank.
+        behind: the numbers of the chains of axes of size 1 that are longer at a higher rank.
         ranked: an input that has this rank.
     """
 

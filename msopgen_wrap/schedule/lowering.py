@@ -53,7 +53,7 @@ from msopgen_wrap.schedule.views import (
     View,
     apply_view,
     axis_views,
-    behind_counted,
+    chains_behind,
 )
 from msopgen_wrap.schedule.word_reading import WordReader
 from msopgen_wrap.spec.model import TensorParam
@@ -293,8 +293,8 @@ class Lowerer(WordReader):
         return node in every and every.index(node) in self.axis_names.fronts
 
     def _behind(self, node: Node, view: Any) -> Any:
-        """Return counted numbers with as many axes behind as the rank of a call asks for."""
-        chains = behind_counted(self.traced.graph)
+        """Return a view with as many axes behind as the rank of a call asks for."""
+        chains = chains_behind(self.traced.graph)
         ended = [n for n in self.axis_names.behind if chains[n] and chains[n][-1] is node]
         if not ended or not isinstance(view, View):
             return view

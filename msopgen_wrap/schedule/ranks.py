@@ -25,7 +25,7 @@ from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.views import kept_axes, reshapes
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
-from msopgen_wrap.schedule.views import Span, Step, View, axis_views, behind_counted, viewed_axes
+from msopgen_wrap.schedule.views import Span, Step, View, axis_views, chains_behind, viewed_axes
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 
 
@@ -312,8 +312,8 @@ def _fronts(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
 
 
 def _behind(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
-    """Return the numbers of the calls that count, behind which another rank has more axes."""
-    ours, theirs = behind_counted(traced.graph), behind_counted(other.graph)
+    """Return the numbers of the chains of axes behind tensors that grow with the rank."""
+    ours, theirs = chains_behind(traced.graph), chains_behind(other.graph)
     more = _rank_of(other) - _rank_of(traced)
     if len(ours) != len(theirs):
         return frozenset()

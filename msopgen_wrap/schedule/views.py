@@ -246,29 +246,40 @@ _AXIS_VIEWS = frozenset(
 def axis_views(graph: torch.fx.Graph) -> list[Node]:
     """Return the views of a graph that name axes of what they are given.
 
-    Left out are axes behind counted numbers, of which there are more at a higher rank.
+    Left out are axes of size 1 at the end, of which there may be more at a higher rank.
     """
-    behind = {node for chain in behind_counted(graph) for node in chain}
+    behind = {node for chain in chains_behind(graph) for node in chain}
     calls = [n for n in graph.nodes if n.op == "call_function" and n not in behind]
     return [n for n in calls if str(n.target) in _AXIS_VIEWS]
 
 
-def behind_counted(graph: torch.fx.Graph) -> list[list[Node]]:
-    """Return, for each call that counts along an axis, the calls that give it axes behind.
+def chains_behind(graph: torch.fx.Graph) -> list[list[Node]]:
+    """Return the calls that give tensors axes of size 1 at the end, those of one tensor together.
 
-    Such numbers lie along an axis of another tensor.
+    First come those of numbers that are counted along an axis of another tensor, where there may be
+    none; then those of others, as of numbers per channel.
     """
     chains = []
     for node in graph.nodes:
-        if str(node.target) not in _COUNTING:
-            continue
-        chain: list[Node] = []
-        user = _only_user(node)
-        while user is not None and _adds_last_axis(user):
-            chain.append(user)
-            user = _only_user(user)
-        chains.append(chain)
+        if str(node.target) in _COUNTING:
+            chains.append(_axes_behind(node))
+    known = {node for chain in chains for node in chain}
+    for node in graph.nodes:
+        if node not in known and _adds_last_axis(node):
+            chain = [node, *_axes_behind(node)]
+            chains.append(chain)
+            known.update(chain)
     return chains
+
+
+def _axes_behind(node: Node) -> list[Node]:
+    """Return the calls behind one that give its result further axes of size 1 at the end."""
+    chain: list[Node] = []
+    user = _only_user(node)
+    while user is not None and _adds_last_axis(user):
+        chain.append(user)
+        user = _only_user(user)
+    return chain
 
 
 _COUNTING = ("aten.arange.start_step", "prims.iota.default")

@@ -46,6 +46,7 @@ class Formula(NamedTuple):
 
 RIGHT = {
     "softshrink": Formula("F.softshrink(x)"),
+    "a mean slope": Formula("F.rrelu(x, 0.1, 0.3, False)"),
     "soft margin": Formula("F.soft_margin_loss(x, t.detach())", "[]", (SAME,)),
     "hinge": Formula("F.hinge_embedding_loss(x, t, margin=0.7)", "[]", (SAME,)),
     "hinge of each": Formula("F.hinge_embedding_loss(x, t, reduction='none')", others=(SAME,)),

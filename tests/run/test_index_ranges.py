@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from msopgen_wrap.graph.index_ranges import IndexUse
 from msopgen_wrap.run.golden import make_inputs
-from msopgen_wrap.run.index_ranges import IndexUse
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.loader import load_specs
 

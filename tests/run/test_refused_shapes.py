@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from msopgen_wrap.graph.index_ranges import _uses
 from msopgen_wrap.run.golden import NotApplicable, acceptance, meta_results
-from msopgen_wrap.run.index_ranges import _uses
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.loader import load_spec
 from msopgen_wrap.spec.model import OpSpec

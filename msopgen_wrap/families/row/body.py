@@ -84,20 +84,20 @@ class ReducedAxes:
         attr: the attr that names them, empty when none does.
         kept: all axes but this many at the end, whatever the rank; None where they are fixed.
         axes: fixed axes, negative from the end.
-        first: all axes from this one to the end, whatever the rank; None where they are others.
+        but: all axes but these, from the front, whatever the rank; None where they are others.
     """
 
     attr: str = ""
     kept: int | None = None
     axes: tuple[int, ...] = ()
-    first: int | None = None
+    but: tuple[int, ...] | None = None
 
     def at(self, rank: int) -> set[int]:
         """Return the axes at a rank where no attr names them; one that is missing is negative."""
         if self.kept is not None:
             return set(range(rank - self.kept))
-        if self.first is not None:
-            return set(range(self.first, rank))
+        if self.but is not None:
+            return set(range(rank)) - set(self.but)
         return {a if a >= 0 else a + rank for a in self.axes}
 
 

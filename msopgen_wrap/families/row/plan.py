@@ -242,13 +242,12 @@ def _open_axes(spec: OpSpec, graphs: list[TracedGraph]) -> ReducedAxes | None:
     if not found:
         return None
     rank, reduced = found[0]
-    least = min(reduced, default=0)
     axes = tuple(sorted(reduced))
     rules = (
         ReducedAxes(kept=rank - len(reduced)),
         ReducedAxes(axes=tuple(a - rank for a in axes)),
         ReducedAxes(axes=axes),
-        ReducedAxes(first=least),
+        ReducedAxes(but=tuple(sorted(set(range(rank)) - reduced))),
     )
     return next((r for r in rules if all(r.at(n) == known for n, known in found)), None)
 

@@ -98,8 +98,8 @@ def _deepest(plan: RowPlan) -> list[str]:
 
     These are none where an operand with the reduced axes has all dimensions.
     """
-    # all axes but the last ones or the first ones are reduced, whatever their number
-    if plan.axes.kept is not None or plan.axes.first is not None:
+    # all axes but some are reduced, whatever their number
+    if plan.axes.kept is not None or plan.axes.but is not None:
         return []
     views = {**plan.operands(), **plan.indices()}
     squeezed = [name for name, view in views.items() if view.extent == SQUEEZED]

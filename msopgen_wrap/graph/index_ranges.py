@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from msopgen_wrap.graph.kept_tensors import meta_inputs
-from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.spec.compute_runner import compile_compute
 from msopgen_wrap.spec.model import OpSpec, ParamKind
 from msopgen_wrap.torch_import import torch
@@ -40,6 +39,30 @@ _AXIS_CALLS = {
     "index_fill": (0, 1, 2),
     "index_reduce": (0, 1, 2),
 }
+
+
+class Call(Protocol):
+    """What is known of a call: its dtypes, shapes by input (None: absent), and attrs."""
+
+    @property
+    def combo(self) -> int:
+        """Index of the dtype combination."""
+
+    @property
+    def shapes(self) -> dict[str, Any]:
+        """Shapes by input."""
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Values by attr."""
+
+
+class SampleCall(NamedTuple):
+    """A call of a sample."""
+
+    combo: int
+    shapes: dict[str, Any]
+    attrs: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -71,7 +94,7 @@ class IndexUse:
             if self.ends:
                 places[..., -1] = size - 1
             return places
-        if self.distinct is None or not shape:
+        if self.distinct is None or self.distinct >= len(shape):  # a view has axes of its own
             return torch.randint(0, size, shape, generator=generator)
         choice = self._different(generator)
         length = shape[self.distinct]
@@ -161,7 +184,7 @@ def _tensors(args: Any) -> list[Any]:
     return [a for a in args if isinstance(a, torch.Tensor)]
 
 
-def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
+def index_uses(spec: OpSpec, case: Call) -> dict[str, IndexUse]:
     """Return what the inputs that index choose among; empty where none do.
 
     An input with a ``range`` of its own is left out, unless elements are written over: its indices
@@ -185,7 +208,7 @@ def index_uses(spec: OpSpec, case: TestCase) -> dict[str, IndexUse]:
     return uses
 
 
-def searched_sequences(spec: OpSpec, case: TestCase) -> dict[str, str]:
+def searched_sequences(spec: OpSpec, case: Call) -> dict[str, str]:
     """Return the inputs that have to be sorted, with the input that sorts each, "" for none."""
     if spec.compute is None or not _SEARCHES.search(spec.compute.text):
         return {}
@@ -207,7 +230,7 @@ def sort_sequences(inputs: dict[str, Any], sequences: dict[str, str]) -> None:
             inputs[sorter] = order.indices.to(inputs[sorter].dtype)
 
 
-def _uses(spec: OpSpec, case: TestCase, wanted: list[str]) -> _IndexUses:
+def _uses(spec: OpSpec, case: Call, wanted: list[str]) -> _IndexUses:
     """Run ``compute`` on meta tensors and return what was seen of some inputs."""
     assert spec.compute is not None
     inputs = meta_inputs(spec, case.shapes, case.combo)

@@ -1,0 +1,100 @@
+"""What stands in formulas of any rank, where PyTorch does other things at other ranks.
+
+*Products* in what is differentiated: PyTorch joins the axes of more than two, so that at rank 2 the
+values that go through the workspace would be others. Their rows are joined at all ranks.
+
+*Losses of classes*, which lie along the second axis: the axes behind it are joined.
+
+*Norms and slopes of channels*, which PyTorch makes of tensors whose first axes it joins.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from msopgen_wrap.torch_import import torch
+
+functional = torch.nn.functional
+
+
+def _joined_rows(x: Any, matrix: Any) -> Any:
+    """Return a product of which the rows of ``x`` are joined, also at rank 2."""
+    if x.dim() != 2 or matrix.dim() != 2:
+        return NotImplemented
+    rows = x.reshape(x.shape[0], x.shape[1])
+    return torch.mm(rows, matrix).reshape(x.shape[0], matrix.shape[1])
+
+
+def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    product = _joined_rows(x, weight.t()) if weight.dim() == 2 else NotImplemented
+    if product is NotImplemented:
+        return product
+    return product if bias is None else product + bias
+
+
+def _of_classes(loss: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a loss of classes along the second axis, all axes behind which are joined."""
+
+    def joined(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        if input.dim() < 2:
+            return NotImplemented
+        batch, classes = input.shape[:2]
+        count: Any = math.prod(input.shape[2:])
+        shares = target.dim() == input.dim()
+        among = (batch, classes, count) if shares else (batch, count)
+        rows, labels = input.reshape(batch, classes, count), target.reshape(among)
+        found = loss(rows, labels, *args, **kwargs)
+        return found if not found.dim() else found.reshape(batch, *input.shape[2:])
+
+    return joined
+
+
+def _of_channels(x: Any, numbers: Any) -> Any:
+    """Line up numbers per channel with the second axis of a tensor."""
+    for _ in range(x.dim() - 2):
+        numbers = numbers.unsqueeze(-1)
+    return numbers
+
+
+def _instance_norm(
+    x: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    if not use_input_stats or running_mean is not None or running_var is not None or x.dim() < 3:
+        return NotImplemented
+    dims = list(range(2, x.dim()))
+    centred = x - x.mean(dims, keepdim=True)
+    x = centred * torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    x = x if weight is None else x * _of_channels(x, weight)
+    return x if bias is None else x + _of_channels(x, bias)
+
+
+def _prelu(x: Any, weight: Any) -> Any:
+    if x.dim() < 2 or weight.dim() != 1:
+        return NotImplemented
+    return torch.where(x > 0, x, _of_channels(x, weight) * x)
+
+
+# Function -> what a trace with inputs of any rank calls; NotImplemented leaves it to PyTorch.
+_LOSSES = {loss: _of_classes(loss) for loss in (functional.cross_entropy, functional.nll_loss)}
+OF_ANY_RANK: dict[Any, Callable[..., Any]] = {
+    functional.instance_norm: _instance_norm,
+    functional.prelu: _prelu,
+    **_LOSSES,
+}
+# The same where PyTorch differentiates the formula.
+DIFFERENTIATED_AT_ANY_RANK: dict[Any, Callable[..., Any]] = {
+    torch.matmul: _joined_rows,
+    torch.Tensor.matmul: _joined_rows,
+    torch.Tensor.__matmul__: _joined_rows,
+    functional.linear: _linear,
+    **_LOSSES,
+}
