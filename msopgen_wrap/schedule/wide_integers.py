@@ -13,7 +13,7 @@ from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.calls import Node, lowers_words, target_name
 from msopgen_wrap.schedule.lowering import Lowerer, wrap_small
-from msopgen_wrap.schedule.program import I32, MASK, OPS, Operand, OpInfo, Scalar, Val, Words
+from msopgen_wrap.schedule.program import F32, I32, MASK, OPS, Operand, OpInfo, Scalar, Val, Words
 
 _LEAST = -(2**31)
 
@@ -143,6 +143,22 @@ def _product(low: Lowerer, node: Node) -> Any:
 @lowers_words("aten.square.default")
 def _square(low: Lowerer, node: Node) -> Any:
     return _multiply(low, low.words(node.args[0]), low.words(node.args[0]))
+
+
+@lowers_words("aten.pow.Tensor_Scalar")
+def _power(low: Lowerer, node: Node) -> Any:
+    base, exponent = low.words(node.args[0]), node.args[1]
+    if not isinstance(exponent, int) or exponent < 0:
+        raise low.unsupported_dtype("int64", "", node)
+    if exponent == 0:
+        return low.words(1)
+    result: Words | None = None
+    while exponent:
+        if exponent % 2:
+            result = base if result is None else _multiply(low, result, base)
+        exponent //= 2
+        base = _multiply(low, base, base) if exponent else base
+    return result
 
 
 @lowers_words("aten.neg.default")
@@ -297,9 +313,50 @@ def _logical_not(low: Lowerer, node: Node) -> Any:
     return compare_words(low, "EQ", low.words(node.args[0]), low.words(0))
 
 
+def _words_of_floats(low: Lowerer, x: Val) -> Words:
+    """Return the whole parts of floats as words: 0 for NaN, the ends for what lies beyond them.
+
+    A float has 24 bits, so that its shares of both words, which have its sign, are exact.
+    """
+
+    def chosen(kind: str, mask: Val, yes: Val, no: Val) -> Val:
+        return low.emit("Select", kind, mask, yes, no)
+
+    def compared(value: Val, mode: str, limit: float) -> Val:
+        return low.emit("Compares", MASK, value, _float(limit), mode=mode)
+
+    whole = low.emit("Cast", F32, x, mode="CAST_TRUNC")
+    share = low.emit("Muls", F32, whole, _float(2.0**-32))
+    upper = low.emit("Cast", F32, share, mode="CAST_TRUNC")
+    rest = low.emit("Sub", F32, whole, low.emit("Muls", F32, upper, _float(2.0**32)))
+    signed = rest  # the lower word, as a signed number
+    for mode, limit in (("GE", 2.0**31), ("LT", -(2.0**31))):
+        moved = low.emit("Adds", F32, rest, _float(-2 * limit))
+        signed = chosen(F32, compared(rest, mode, limit), moved, signed)
+    lower = low.emit("Cast", I32, signed, mode="CAST_TRUNC")
+    high = low.emit("Cast", I32, upper, mode="CAST_TRUNC")
+    less = low.emit("Adds", I32, high, _number(-1))
+    high = chosen(I32, compared(rest, "LT", 0.0), less, high)
+    least, most = low.words(_LEAST * 2**32), low.words(2**63 - 1)
+    for mode, limit, end in (("LE", -(2.0**31), least), ("GE", 2.0**31, most)):
+        beyond = compared(upper, mode, limit)
+        lower = chosen(I32, beyond, low.word_tile(end.low), lower)
+        high = chosen(I32, beyond, low.word_tile(end.high), high)
+    return Words(lower, high)
+
+
+def _float(value: float) -> Scalar:
+    return Scalar(Const(value), F32)
+
+
 @lowers_words("aten._to_copy.default", "prims.convert_element_type.default", "aten.to.dtype")
 def _convert(low: Lowerer, node: Node) -> Any:
-    words, target = low.words(node.args[0]), low.dtype(node)
+    source: Any = node.args[0]
+    if not isinstance(low.values.get(source), Words):
+        operand = low.operand(source)
+        if isinstance(operand, Val) and operand.kind == F32:
+            return _words_of_floats(low, operand)
+    words, target = low.words(source), low.dtype(node)
     if target == "int64":
         return words
     if target == "bool":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -455,6 +456,7 @@ LONGS = {
     "both": ("bool", "torch.logical_xor(x + y, y) | torch.logical_and(x - 3, y & 1)"),
     "beside_floats": ("bool", "(x + y < 0.25 * (y - x).to(torch.float32)) ^ (x - 1 > 0.5)"),
     "shifted": ("int64", "(x << 5) ^ (y << 33) ^ (x << 32) ^ (y << 64) ^ (x << 0)"),
+    "powers": ("int64", "x ** 2 + y ** 5 - torch.square(x - y) + x ** 0"),
     "halved": ("int64", "(x >> 1) ^ (y >> 31) ^ (x >> 32) ^ (y >> 40) ^ (x >> 70)"),
     "low": ("int32", "(x + y).to(torch.int32) + (x - y).to(torch.int8)"),
     "copied": ("int64", "x + 0 * y"),
@@ -522,3 +524,32 @@ def test_longs(tmp_path: Path) -> None:
                 if dtype == "float32":  # rounded twice
                     same = torch.allclose(made[name], want, rtol=2.0**-22, atol=0)
                 assert same, (name, first, n)
+
+
+@pytest.mark.slow
+def test_floats_become_longs(tmp_path: Path) -> None:
+    """What int64 holds is exact; beyond its ends, and for NaN, PyTorch leaves the result open."""
+    text = {
+        "op": "WholeParts",
+        "inputs": {"x": "float32"},
+        "outputs": {"y": {"dtype": "int64", "shape": "like x"}},
+        "compute": "x.to(torch.int64)",
+        "backward": "none",
+    }
+    spec = parse_spec(json.dumps(text), "long.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    ends = [0.0, -0.0, 0.5, -0.7, 1.5, -1.0, 2.0**24 + 2]
+    ends += [sign * 2.0**power * share for sign in (1, -1) for power in (31, 32, 33, 53, 62)
+             for share in (1, 1 - 2.0**-24, 1 + 2.0**-23)]  # fmt: skip
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(3000, generator=generator) * 2.0 ** torch.randint(
+        0, 60, (3000,), generator=generator
+    )
+    x = torch.cat([torch.tensor(ends + [-(2.0**63)]), drawn])
+    made, _, found = op.run({"x": x}, {}, mode="check", auto_sync=False)
+    assert found.findings == [], found.findings[0]
+    assert torch.equal(made["y"], x.to(torch.int64))
+    beyond = torch.tensor([math.nan, math.inf, -math.inf, 2.0**63, -1e30])
+    made, _, _ = op.run({"x": beyond}, {}, mode="check")
+    assert made["y"].tolist() == [0, 2**63 - 1, LEAST, 2**63 - 1, LEAST]

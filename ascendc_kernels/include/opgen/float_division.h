@@ -9,16 +9,20 @@
 
 namespace opgen {
 
-// high = a number of the upper 12 significant bits of x, rest = x - high of as many: products of
-// two halves are exact. x is finite; rest may be x.
-__aicore__ inline void SplitBits(const Tile32& high, const Tile32& rest, const Tile32& x,
-                                 uint32_t count) {
+// high = a number of the upper 12 significant bits of x, which is finite.
+__aicore__ inline void HighBits(const Tile32& high, const Tile32& x, uint32_t count) {
     LocalTensor<int32_t> bits = high.template ReinterpretCast<int32_t>();
     AscendC::ShiftRight(bits, x.template ReinterpretCast<int32_t>(), 12,
                         static_cast<int32_t>(count));
     VectorBarrier();
     AscendC::ShiftLeft(bits, bits, 12, static_cast<int32_t>(count));
     VectorBarrier();
+}
+
+// high as above, rest = x - high of as many bits: products of two halves are exact. rest may be x.
+__aicore__ inline void SplitBits(const Tile32& high, const Tile32& rest, const Tile32& x,
+                                 uint32_t count) {
+    HighBits(high, x, count);
     AscendC::Sub(rest, x, high, count);
     VectorBarrier();
 }
@@ -51,7 +55,7 @@ __aicore__ inline void FloorQuotient(const Tile32& dst, const Tile32& a, const T
     AscendC::Maxs(t1, t1, -kLargest, count);
     VectorBarrier();
     SplitBits(t2, t1, t1, count);
-    SplitBits(t3, t4, dst, count);
+    HighBits(t3, dst, count);
     SubtractProducts(t0, t3, t2, t1, t4, count);
     AscendC::Sub(t3, dst, t3, count);
     VectorBarrier();
