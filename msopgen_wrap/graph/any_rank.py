@@ -84,17 +84,29 @@ def _prelu(x: Any, weight: Any) -> Any:
 
 
 # Function -> what a trace with inputs of any rank calls; NotImplemented leaves it to PyTorch.
-_LOSSES = {loss: _of_classes(loss) for loss in (functional.cross_entropy, functional.nll_loss)}
-OF_ANY_RANK: dict[Any, Callable[..., Any]] = {
+_OF_CHANNELS: dict[Any, Callable[..., Any]] = {
     functional.instance_norm: _instance_norm,
     functional.prelu: _prelu,
-    **_LOSSES,
 }
-# The same where PyTorch differentiates the formula.
-DIFFERENTIATED_AT_ANY_RANK: dict[Any, Callable[..., Any]] = {
+_PRODUCTS: dict[Any, Callable[..., Any]] = {
     torch.matmul: _joined_rows,
     torch.Tensor.matmul: _joined_rows,
     torch.Tensor.__matmul__: _joined_rows,
     functional.linear: _linear,
-    **_LOSSES,
 }
+_LOSSES: dict[Any, Callable[..., Any]] = {
+    loss: _of_classes(loss) for loss in (functional.cross_entropy, functional.nll_loss)
+}
+# What may reshape a tensor in a formula.
+_RESHAPES = ("reshape", "view", "flatten")
+
+
+def functions_of_any_rank(differentiated: bool, compute: str) -> dict[Any, Callable[..., Any]]:
+    """Return functions, each with what a trace with inputs of any rank calls in its place.
+
+    Args:
+        differentiated: whether PyTorch differentiates the formula.
+        compute: the formula. One that reshapes may join the axes of a loss itself.
+    """
+    losses = {} if any(word in compute for word in _RESHAPES) else _LOSSES
+    return {**(_PRODUCTS if differentiated else _OF_CHANNELS), **losses}

@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msopgen_wrap.graph.any_rank import DIFFERENTIATED_AT_ANY_RANK, OF_ANY_RANK
 from msopgen_wrap.graph.bags import bag_functions
 from msopgen_wrap.graph.convolutions import convolution_functions
 from msopgen_wrap.graph.counting import counting_functions
@@ -172,10 +171,12 @@ class Composites(TorchFunctionMode):
 
     Args:
         differentiated: whether PyTorch differentiates it: also those of ``differentiated.py``.
-        open_rank: whether an input has any of several ranks.
+        first: functions that are looked up before, with what stands in their place.
     """
 
-    def __init__(self, differentiated: bool = False, open_rank: bool = False) -> None:
+    def __init__(
+        self, differentiated: bool = False, first: dict[Any, Callable[..., Any]] | None = None
+    ) -> None:
         super().__init__()
         own = window_functions(differentiated)
         if differentiated:
@@ -183,8 +184,7 @@ class Composites(TorchFunctionMode):
         else:
             own = {**own, **index_functions()}
         self.replaced = {**_REPLACED, **own, **interpolate_functions(own)}
-        known = DIFFERENTIATED_AT_ANY_RANK if differentiated else OF_ANY_RANK
-        self.first = known if open_rank else {}
+        self.first = first or {}
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

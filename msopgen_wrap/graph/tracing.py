@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.any_rank import functions_of_any_rank
 from msopgen_wrap.graph.asked_traces import asked_part, fuller_variant
 from msopgen_wrap.graph.attr_places import (
     Places,
@@ -420,6 +421,7 @@ def _trace_once(
     open_rank = any(p.shape is None and p.min_rank < p.max_rank for p in spec.inputs)
     numbers: dict[str, Any] = {}
     assert spec.compute is not None
+    first = functions_of_any_rank(spec.differentiated, spec.compute.text) if open_rank else {}
     differentiated: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
     if spec.differentiated and has_loops(spec.compute.text):
         run_loop, in_steps = namespace["opgen"].run_loop, not spec.stepwise
@@ -431,7 +433,7 @@ def _trace_once(
         for name, value in zip(names, args, strict=False):
             inputs[name] = [value] if spec.param(name).kind is ParamKind.DYNAMIC else value
         with (
-            Composites(spec.differentiated, open_rank),
+            Composites(spec.differentiated, first),
             traced_results() as saved,
             differentiated(),
         ):

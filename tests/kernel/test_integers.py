@@ -546,7 +546,7 @@ def test_floats_become_longs(tmp_path: Path) -> None:
     drawn = torch.randn(3000, generator=generator) * 2.0 ** torch.randint(
         0, 60, (3000,), generator=generator
     )
-    x = torch.cat([torch.tensor(ends + [-(2.0**63)]), drawn])
+    x = torch.cat([torch.tensor([*ends, -(2.0**63)]), drawn])
     made, _, found = op.run({"x": x}, {}, mode="check", auto_sync=False)
     assert found.findings == [], found.findings[0]
     assert torch.equal(made["y"], x.to(torch.int64))
