@@ -91,6 +91,8 @@ def _frexp(low: Lowerer, node: Node) -> Any:
 
 @lowers("aten.gcd.default")
 def _gcd(low: Lowerer, node: Node) -> Any:
+    if low.padded:
+        raise OpgenError(low.unsupported(node, "padded rows"))
     dtype = low.dtype(node)
     sizes = []
     for argument in node.args[:2]:

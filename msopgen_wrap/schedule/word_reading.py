@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from msopgen_wrap.graph.scalars import WORDS, Const, fold
 from msopgen_wrap.schedule.calls import Node, target_name, tensor_arguments
@@ -40,9 +40,12 @@ class WordReader(SizeReader):
 
     Attributes:
         splits: whether a kernel may move elements of 64 bits as two of 32, and compute with these.
+        padded: whether tiles have numbers that nobody wrote, between rows: steps that follow the
+            data would read them.
     """
 
     splits: bool = False
+    padded: ClassVar[bool] = False
 
     def words(self, value: Any) -> Words:
         """Return 64-bit integers as words: an input's, those of a number, or extended int32."""

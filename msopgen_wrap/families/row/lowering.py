@@ -75,6 +75,7 @@ class RowLowerer(Lowerer):
         partial_loads: ids of those that span one, and lack another axis of the space.
     """
 
+    padded = True
     spread: bool = False
     space: GraphAxes = field(init=False)
     row_loads: set[int] = field(default_factory=set)

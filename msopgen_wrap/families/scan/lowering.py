@@ -51,6 +51,7 @@ class ScanLowerer(Lowerer):
         ended: the loops whose next states are computed in the pass.
     """
 
+    padded = True
     axes: set[int] = field(default_factory=set)
     directions: set[bool] = field(default_factory=set)
     scanned: list[Node] = field(default_factory=list)
