@@ -174,18 +174,6 @@ def interpolate_functions(pools: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
     }
 
 
-def _bicubic(x: Any, size: Any, corners: bool, *scales: Any) -> Any:
-    for axis, (length, scale) in enumerate(zip(size, scales or (None, None), strict=True), 2):
-        x = _cubic(x, axis, length, scale, corners)
-    return x
-
-
-def kernel_steps() -> dict[Any, Callable[..., Any]]:
-    """Return operators in the steps that kernels take, which overflow for other numbers."""
-    samples = {op: call for op, call in resampling_decompositions().items() if "grid" in str(op)}
-    return {**samples, _aten.upsample_bicubic2d.default: _bicubic}
-
-
 # ---- grid_sample ---------------------------------------------------------------------------------
 
 
@@ -201,8 +189,12 @@ def _unnormalised(grid: Any, sizes: list[Any], axis: int, corners: bool) -> Any:
     return (at + 1) * (size / 2) - 0.5 if len(sizes) == 2 else ((at + 1) * size - 1) / 2
 
 
-def _reflected(at: Any, size: Any, corners: bool) -> Any:
-    """Return positions turned back at the borders until they lie within an axis."""
+def _turned(at: Any, size: Any, corners: bool) -> tuple[Any, Any]:
+    """Turn positions back at the borders until they lie within an axis.
+
+    Returns:
+        The positions, and whether a step along the axis is one backwards there.
+    """
     low = 0.0 if corners else -0.5
     span = size - 1 if corners else size
     if corners:
@@ -211,23 +203,30 @@ def _reflected(at: Any, size: Any, corners: bool) -> Any:
     off = torch.abs(at - low)
     extra, flips = torch.fmod(off, span), torch.floor(off / span)
     odd = torch.remainder(flips, 2) > 0
-    return torch.where(odd, span - extra, extra) + low
+    return torch.where(odd, span - extra, extra) + low, odd != (at < low)
+
+
+def _drawn_positions(grid: Any, sizes: list[Any], padding: int, corners: bool) -> list[Any]:
+    """Return where samples lie in each axis of the input, also outside of it with other padding."""
+    drawn = [_unnormalised(grid, sizes, axis, corners) for axis in range(len(sizes))]
+    if padding in (_ZEROS, _BORDER):
+        return drawn
+    return [_turned(at, size, corners)[0] for at, size in zip(drawn, sizes, strict=True)]
 
 
 def _sample_positions(grid: Any, sizes: list[Any], padding: int, corners: bool) -> list[Any]:
     """Return where in each axis of the input (the last one first in ``grid``) samples lie."""
-    found = []
-    for axis, size in enumerate(sizes):
-        at = _unnormalised(grid, sizes, axis, corners)
-        if padding not in (_ZEROS, _BORDER):
-            at = _reflected(at, size, corners)
-        if padding != _ZEROS:
-            # What is no number, as a reflected infinity, becomes the first element of an image and
-            # the last one of a volume.
-            at = torch.where(torch.isnan(at), torch.inf if len(sizes) == 3 else 0.0, at)
-            at = torch.clamp(torch.clamp(at, min=0), max=size - 1)
-        found.append(at)
-    return found
+    drawn = _drawn_positions(grid, sizes, padding, corners)
+    if padding == _ZEROS:
+        return drawn
+    # What is no number, as a reflected infinity, becomes the first element of an image and the last
+    # one of a volume.
+    end = torch.inf if len(sizes) == 3 else 0.0
+    held = [torch.where(torch.isnan(at), end, at) for at in drawn]
+    return [
+        torch.clamp(torch.clamp(at, min=0), max=size - 1)
+        for at, size in zip(held, sizes, strict=True)
+    ]
 
 
 def _flat_places(sizes: list[Any], at: list[Any]) -> tuple[Any, Any]:
@@ -303,14 +302,10 @@ def _position_slopes(grid: Any, sizes: list[Any], padding: int, corners: bool) -
         slope = (size - 1) / 2 if corners else size / 2
         if padding != _ZEROS:
             at = _unnormalised(grid, sizes, axis, corners)
-            turned = at
             if padding != _BORDER:
-                turned = _reflected(at, size, corners)
-                low, span = (0.0, size - 1) if corners else (-0.5, size)
-                flips = torch.floor(torch.abs(at - low) / torch.sym_max(span, 1))
-                back = (torch.remainder(flips, 2) > 0) != (at < low)
+                at, back = _turned(at, size, corners)
                 slope = torch.where(back, -1.0, 1.0) * slope
-            slope = torch.where((turned > 0) & (turned < size - 1), slope, 0.0)
+            slope = torch.where((at > 0) & (at < size - 1), slope, 0.0)
         found.append(slope)
     return found
 
@@ -334,9 +329,7 @@ def _grid_sampler_backward(
     at = _sample_positions(grid, sizes, padding, corners)
     if len(sizes) == 3:
         # what is no number is the last element of a volume, and has no gradient
-        drawn = [_unnormalised(grid, sizes, axis, corners) for axis in range(3)]
-        if padding not in (_ZEROS, _BORDER):
-            drawn = [_reflected(p, size, corners) for p, size in zip(drawn, sizes, strict=True)]
+        drawn = _drawn_positions(grid, sizes, padding, corners)
         at = [torch.where(torch.isnan(d), torch.nan, p) for d, p in zip(drawn, at, strict=True)]
     if mode == _NEAREST:
         return _added(x, [torch.round(p) for p in at], grad), torch.zeros_like(grid)
@@ -380,13 +373,30 @@ def _unpool(axes: int) -> Callable[..., Any]:
     return decomposition
 
 
-def resampling_decompositions() -> dict[Any, Callable[..., Any]]:
-    """Return the table entries of samples by a grid, and of max-unpooling."""
+def _samplers() -> dict[Any, Callable[..., Any]]:
     return {
         _aten.grid_sampler_2d.default: _grid_sampler,
         _aten.grid_sampler_3d.default: _grid_sampler,
         _aten.grid_sampler_2d_backward.default: _grid_sampler_backward,
         _aten.grid_sampler_3d_backward.default: _grid_sampler_backward,
+    }
+
+
+def resampling_decompositions() -> dict[Any, Callable[..., Any]]:
+    """Return the table entries of samples by a grid, and of max-unpooling."""
+    return {
+        **_samplers(),
         _aten.max_unpool2d.default: _unpool(2),
         _aten.max_unpool3d.default: _unpool(3),
     }
+
+
+def _bicubic(x: Any, size: Any, corners: bool, *scales: Any) -> Any:
+    for axis, (length, scale) in enumerate(zip(size, scales or (None, None), strict=True), 2):
+        x = _cubic(x, axis, length, scale, corners)
+    return x
+
+
+def kernel_steps() -> dict[Any, Callable[..., Any]]:
+    """Return operators in the steps that kernels take, which overflow for other numbers."""
+    return {**_samplers(), _aten.upsample_bicubic2d.default: _bicubic}

@@ -279,8 +279,8 @@ def axis_names(
     if others:
         plain = AxisNames(tails=_tails(traced, others[0]))
         if ranked:
-            plain.fronts, plain.behind = _fronts(traced, others[0]), _behind(traced, others[0])
-            plain.ranked = ranked
+            plain.fronts, plain.ranked = _fronts(traced, others[0]), ranked
+            plain.behind = _behind(traced, others[0], ranked)
     first = _scalars(lower(traced, plain))
     if not others or not any(products(e) for group in first for e in group):
         return plain
@@ -311,18 +311,14 @@ def _fronts(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
     return frozenset(found)
 
 
-def _behind(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
+def _behind(traced: TracedGraph, other: TracedGraph, ranked: str) -> frozenset[int]:
     """Return the numbers of the chains of axes behind tensors that grow with the rank."""
     ours, theirs = chains_behind(traced.graph), chains_behind(other.graph)
-    more = _rank_of(other) - _rank_of(traced)
+    more = len(other.shapes[ranked]) - len(traced.shapes[ranked])
     if len(ours) != len(theirs):
         return frozenset()
     pairs = enumerate(zip(ours, theirs, strict=True))
     return frozenset(i for i, (one, two) in pairs if len(two) - len(one) == more)
-
-
-def _rank_of(traced: TracedGraph) -> int:
-    return max(map(len, traced.shapes.values()), default=0)
 
 
 def ranked_input(spec: OpSpec, traced: TracedGraph) -> str:

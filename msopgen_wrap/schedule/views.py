@@ -231,9 +231,10 @@ def _from_end(axis: int, rank: int) -> int:
 
 
 def _from_front(axis: int, rank: int) -> int:
-    return axis % rank
+    return axis % max(1, rank)
 
 
+# Views that name axes: splits in their third argument, the others in the second one.
 _SPLITS = ("aten.split.Tensor", "aten.split_with_sizes.default")
 _AXIS_VIEWS = frozenset(
     (
@@ -241,6 +242,7 @@ _AXIS_VIEWS = frozenset(
         *("aten.select.int", "aten.slice.Tensor", "aten.unfold.default", PLACE, *_SPLITS),
     )
 )
+_COUNTING = ("aten.arange.start_step", "prims.iota.default")
 
 
 def axis_views(graph: torch.fx.Graph) -> list[Node]:
@@ -282,9 +284,6 @@ def _axes_behind(node: Node) -> list[Node]:
     return chain
 
 
-_COUNTING = ("aten.arange.start_step", "prims.iota.default")
-
-
 def _only_user(node: Node) -> Node | None:
     return next(iter(node.users)) if len(node.users) == 1 else None
 
@@ -303,7 +302,8 @@ def viewed_axes(node: Node) -> tuple[list[int], int]:
     rank = len(source.meta["val"].shape) + (target == "aten.unsqueeze.default")
     place = 2 if target in _SPLITS else 1
     given: Any = node.args[place] if len(node.args) > place else 0
-    return [axis % rank for axis in (given if isinstance(given, (list, tuple)) else [given])], rank
+    axes = given if isinstance(given, (list, tuple)) else [given]
+    return [_from_front(axis, rank) for axis in axes], rank
 
 
 # One case per view of ATen; splitting would hide the table.

@@ -228,7 +228,7 @@ def _lowered(
 
 
 def _open_axes(spec: OpSpec, graphs: list[TracedGraph]) -> ReducedAxes | None:
-    """Return how the reduced axes of graphs of several ranks count, where it is not from the end.
+    """Return what gives the reduced axes of graphs of several ranks.
 
     None where the rank is fixed, or no rule gives the axes of all ranks.
     """
@@ -255,7 +255,7 @@ def _open_axes(spec: OpSpec, graphs: list[TracedGraph]) -> ReducedAxes | None:
 def _axes_rule(
     spec: OpSpec, traced: TracedGraph, space: GraphAxes, open_axes: ReducedAxes | None
 ) -> ReducedAxes:
-    """How the host finds the reduced axes: an attr, the first ones, or fixed ones from the end."""
+    """How the host finds the reduced axes: by an attr, or as ``_fixed_axes`` says."""
     dim = _dim_of(spec, traced, space)
     return ReducedAxes(attr=dim) if dim else _fixed_axes(space, open_axes)
 
@@ -271,7 +271,12 @@ def _dim_of(spec: OpSpec, traced: TracedGraph, space: GraphAxes) -> str:
 
 
 def _fixed_axes(space: GraphAxes, open_axes: ReducedAxes | None) -> ReducedAxes:
-    """How the host finds reduced axes that no attr chooses."""
+    """How the host finds reduced axes that no attr chooses.
+
+    Args:
+        space: the space of a graph.
+        open_axes: what gives them at all ranks, where the rank is open.
+    """
     if len(space.reduced) == space.rank and space.rank > 1:
         return ReducedAxes(kept=0)
     if open_axes is not None:
