@@ -38,6 +38,7 @@ OTHER = [
     "F.softmax(x)",
     "x.sum((0, 1, 2), keepdim=True) * x",
     "x.transpose(0, 1) * 2",
+    "x - x.mean((1, 2), keepdim=True) if x.dim() > 2 else x",
     "x * x.dim()",
     "x * x.ndim",
     "x * len(x.shape)",

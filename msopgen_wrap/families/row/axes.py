@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.families.row.columns import ColumnSum, column_sums, refused
 from msopgen_wrap.graph.axes_of_one import is_one
 from msopgen_wrap.graph.case_sizes import CaseSizes
@@ -100,8 +100,18 @@ class GraphAxes(Refusals):
         self.beyond = frozenset(n for c in self.columns.values() for n in c.behind)
         nodes = [n for n in self.traced.graph.nodes if n not in self.beyond]
         first = next(filter(reduction_kind, nodes), None)
-        if first is None:
+        if first is None and self.spec.columns:
             raise refused(self.spec, self.spec.columns[0])
+        if first is None:
+            raise OpgenError(
+                Diagnostic(
+                    "OPG335",
+                    f"compute of {self.spec.op} reduces at some ranks of its inputs only",
+                    self.spec.compute.location if self.spec.compute else Location(),
+                    "a pass reduces in all calls that it serves, or in none",
+                    "fix the rank of the inputs, or write an op for each",
+                )
+            )
         operand = first.args[0]
         self.rank = len(result_shape(operand))
         for node in self.traced.graph.nodes:
