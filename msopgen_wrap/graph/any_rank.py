@@ -51,6 +51,13 @@ def _of_classes(loss: Callable[..., Any]) -> Callable[..., Any]:
     return joined
 
 
+def _stack(tensors: Any, dim: Any = 0) -> Any:
+    # PyTorch joins an axis and cuts it again, but for the last one: at another rank that is another
+    if type(dim) is not int or dim < 0:
+        return NotImplemented
+    return torch.cat([t.unsqueeze(dim) for t in tensors], dim)
+
+
 def _of_channels(x: Any, numbers: Any) -> Any:
     """Line up numbers per channel with the second axis of a tensor."""
     for _ in range(x.dim() - 2):
@@ -109,4 +116,4 @@ def functions_of_any_rank(differentiated: bool, compute: str) -> dict[Any, Calla
         compute: the formula. One that reshapes may join the axes of a loss itself.
     """
     losses = {} if any(word in compute for word in _RESHAPES) else _LOSSES
-    return {**(_PRODUCTS if differentiated else _OF_CHANNELS), **losses}
+    return {**(_PRODUCTS if differentiated else _OF_CHANNELS), **losses, torch.stack: _stack}

@@ -9,6 +9,7 @@ other anchors are left as they are.
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
@@ -92,7 +93,16 @@ def reshapes(graph: Graph) -> list[Node]:
 
 def kept_axes(before: Node, after: Node) -> int:
     """Return how many axes in front have the same sizes in the shapes of two nodes."""
-    pairs = zip(before.meta["val"].shape, after.meta["val"].shape, strict=False)
+    return _equal_sizes(before.meta["val"].shape, after.meta["val"].shape)
+
+
+def kept_behind(before: Node, after: Node) -> int:
+    """Return how many axes at the end have the same sizes in the shapes of two nodes."""
+    return _equal_sizes(before.meta["val"].shape[::-1], after.meta["val"].shape[::-1])
+
+
+def _equal_sizes(one: Sequence[Any], other: Sequence[Any]) -> int:
+    pairs = zip(one, other, strict=False)
     return [*(always_equal(a, b) for a, b in pairs), False].index(False)
 
 

@@ -223,6 +223,8 @@ def step_call(step: Step) -> str:
         return f"Select({step.axis}, {to_cpp(step.start)})"
     if step.op == "reshape":
         shape = f"{{{', '.join(to_cpp(size) for size in step.shape)}}}"
+        if step.axis > 0:
+            return f"ReshapeFirst({step.axis}, {shape})"
         return f"ReshapeLast({-step.axis}, {shape})" if step.axis else f"Reshape({shape})"
     if step.op == "behind":
         return f"Behind({step.tensor}Shape.Rank() + {to_cpp(step.start)})"

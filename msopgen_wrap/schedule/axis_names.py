@@ -26,6 +26,7 @@ class AxisNames(dict[tuple[str, int], int]):
         left_out: (input, axes in the sample) of products of sizes that have more factors at a
             higher rank -> the axes, for every rank, that are not among the factors.
         tails: the numbers of the reshapes of a graph that change the same last axes at every rank.
+        heads: the numbers of those that change the same first axes.
         fronts: the numbers of the views of a graph whose axes count from the front.
         behind: the numbers of the chains of axes of size 1 that are longer at a higher rank.
         ranked: an input that has this rank.
@@ -35,25 +36,24 @@ class AxisNames(dict[tuple[str, int], int]):
         self,
         names: Mapping[tuple[str, int], int] | None = None,
         tails: frozenset[int] = frozenset(),
-        fronts: frozenset[int] = frozenset(),
-        behind: frozenset[int] = frozenset(),
-        ranked: str = "",
+        heads: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(names or {})
         self.left_out: dict[tuple[str, tuple[int, ...]], tuple[int, ...]] = {}
-        self.tails = tails
-        self.fronts = fronts
-        self.behind, self.ranked = behind, ranked
+        self.tails, self.heads = tails, heads
+        self.fronts: frozenset[int] = frozenset()
+        self.behind: frozenset[int] = frozenset()
+        self.ranked = ""
 
     def with_names(self, names: AxisNames) -> AxisNames:
         """Return the names of axes, with what else is known of the graph."""
-        names.tails, names.fronts = self.tails, self.fronts
-        names.behind, names.ranked = self.behind, self.ranked
+        names.tails, names.heads = self.tails, self.heads
+        names.fronts, names.behind, names.ranked = self.fronts, self.behind, self.ranked
         return names
 
     def unnamed(self) -> AxisNames:
         """Return what holds for the graph of another rank, whose axes have no other names."""
-        return AxisNames(tails=self.tails)
+        return AxisNames(tails=self.tails, heads=self.heads)
 
 
 def named(pairs: Iterable[tuple[ScalarExpr, ScalarExpr]]) -> AxisNames:

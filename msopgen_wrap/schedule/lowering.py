@@ -11,7 +11,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.cuts import MADE_BY
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, Numel, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, same_size, size_of
-from msopgen_wrap.graph.views import kept_axes, repeats_nothing, reshapes
+from msopgen_wrap.graph.views import kept_axes, kept_behind, repeats_nothing, reshapes
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.anchors import ANCHORS
 from msopgen_wrap.schedule.calls import (
@@ -341,7 +341,7 @@ class Lowerer(WordReader):
         """Return the step between the shapes on both sides of some reshapes.
 
         Where all ranks are fixed every size is said: of an empty tensor none follows from the rest.
-        Else axes in front that stay as they are go unsaid where a higher rank has more of them.
+        Else axes at one end that stay as they are go unsaid where a higher rank has more of them.
 
         Args:
             before, after: nodes that have these shapes.
@@ -350,9 +350,12 @@ class Lowerer(WordReader):
         """
         if not self._has_fixed_ranks():
             rank, kept = len(before.meta["val"].shape), kept_axes(before, after)
-            if not 0 < kept < min(rank, len(sizes)) or not self._change_tails(nodes):
-                return reshape_step(sizes)
-            return replace(reshape_step(sizes[kept:]), axis=kept - rank)
+            if 0 < kept < min(rank, len(sizes)) and self._all_among(nodes, self.axis_names.tails):
+                return replace(reshape_step(sizes[kept:]), axis=kept - rank)
+            kept = kept_behind(before, after)
+            if 0 < kept < min(rank, len(sizes)) and self._all_among(nodes, self.axis_names.heads):
+                return replace(reshape_step(sizes[:-kept]), axis=rank - kept)
+            return reshape_step(sizes)
         known = [
             self._size_of(after, axis) if size == Const(-1) else size
             for axis, size in enumerate(sizes)
@@ -360,10 +363,10 @@ class Lowerer(WordReader):
         every = tuple(size for size in known if size is not None)
         return Step("reshape", shape=every) if len(every) == len(known) else reshape_step(sizes)
 
-    def _change_tails(self, nodes: tuple[Node, ...]) -> bool:
-        """Whether each reshape changes the same last axes at every rank."""
+    def _all_among(self, nodes: tuple[Node, ...], numbers: frozenset[int]) -> bool:
+        """Whether each reshape is one of those with these numbers in the graph."""
         every = reshapes(self.traced.graph)
-        return all(every.index(node) in self.axis_names.tails for node in nodes)
+        return all(every.index(node) in numbers for node in nodes)
 
     def _leading_ones(self, step: Step) -> int:
         """Return how many axes of size 1 a reshape makes in front, which broadcasting adds as well.

@@ -22,7 +22,7 @@ from msopgen_wrap.graph.proof import base_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr, evaluate
 from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.graph.tracing import TracedGraph, trace
-from msopgen_wrap.graph.views import kept_axes, reshapes
+from msopgen_wrap.graph.views import kept_axes, kept_behind, reshapes
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
 from msopgen_wrap.schedule.views import Span, Step, View, axis_views, chains_behind, viewed_axes
@@ -119,11 +119,12 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             result.stride = [result.stride[a] for a in order]
         elif step.op == "reshape":
             sizes = [int(evaluate_scalar(s, attrs, shapes)) for s in step.shape]
-            front = result.dim[: step.axis] if step.axis else []
-            total = math.prod(result.dim[len(front) :])
+            front = result.dim[: step.axis] if step.axis < 0 else []
+            back = result.dim[step.axis :] if step.axis > 0 else []
+            total = math.prod(result.dim[len(front) : rank - len(back)])
             known = math.prod([s for s in sizes if s >= 0])
             sizes = [s if s >= 0 else (total // known if known else 0) for s in sizes]
-            result = Strided.dense((*front, *sizes))
+            result = Strided.dense((*front, *sizes, *back))
     return result
 
 
@@ -277,8 +278,9 @@ def axis_names(
     """
     plain = AxisNames()
     if others:
-        plain = AxisNames(tails=_tails(traced, others[0]))
+        plain = AxisNames(tails=_alike(traced, others[0], _changed_last))
         if ranked:
+            plain.heads = _alike(traced, others[0], _changed_first)
             plain.fronts, plain.ranked = _fronts(traced, others[0]), ranked
             plain.behind = _behind(traced, others[0], ranked)
     first = _scalars(lower(traced, plain))
@@ -334,18 +336,25 @@ def ranked_input(spec: OpSpec, traced: TracedGraph) -> str:
     )
 
 
-def _tails(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
-    """Return the numbers of the reshapes that change as many last axes at another rank."""
+def _alike(
+    traced: TracedGraph, other: TracedGraph, changed: Callable[[Any], int]
+) -> frozenset[int]:
+    """Return the numbers of the reshapes that change as many axes of one end at another rank."""
     ours, theirs = reshapes(traced.graph), reshapes(other.graph)
     if len(ours) != len(theirs):
         return frozenset()
-    pairs = zip(map(_changed_axes, ours), map(_changed_axes, theirs), strict=True)
+    pairs = zip(map(changed, ours), map(changed, theirs), strict=True)
     return frozenset(i for i, (one, two) in enumerate(pairs) if one == two)
 
 
-def _changed_axes(node: Any) -> int:
+def _changed_last(node: Any) -> int:
     source = node.args[0]
     return len(source.meta["val"].shape) - kept_axes(source, node)
+
+
+def _changed_first(node: Any) -> int:
+    source = node.args[0]
+    return len(source.meta["val"].shape) - kept_behind(source, node)
 
 
 def lower_ranks(

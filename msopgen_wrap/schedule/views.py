@@ -37,7 +37,7 @@ class Step:
     ``start``, the new size in ``length``, the size before in ``shape``: elements outside are
     unspecified), ``behind`` (axes of size 1 at the end, until there are ``start`` more axes than
     the input ``tensor`` has), ``reshape`` (shape, where a size of -1 is what is left; with an axis,
-    that of the axes from there to the end).
+    that of the axes from there to the end, or before it where it counts from the front).
     """
 
     op: str

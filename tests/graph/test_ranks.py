@@ -85,20 +85,46 @@ OF_FIRST = {
 }
 
 
+# Of the second axis, too.
+OF_SECOND = {
+    "z = x.flatten(0, 1) * 2": "[x[0] * x[1], *x[2:]]",
+    "z = x.unflatten(0, (2, -1)) * 2": "[2, x[0] // 2, *x[1:]]",
+    "z = torch.stack([x, x * 3], 1)": "[x[0], 2, *x[1:]]",
+    "z = torch.hstack([x, x + 1])": "[x[0], x[1] * 2, *x[2:]]",
+    "z = x.max(1).values": "[x[0], *x[2:]]",
+    "z = x / x.abs().sum(1, keepdim=True)": "like x",
+    "z = F.batch_norm(x, None, None, m, training=True)": "like x",
+    "z = F.prelu(x, m)": "like x",
+}
+SHAPES_OF_FIRST = ((7,), (1,), (2, 300), (3, 1, 5), (4, 3, 2, 33), (2, 1, 3, 1, 2, 9))
+SHAPES_OF_SECOND = ((4, 5), (2, 300), (2, 1, 5), (4, 3, 2, 33), (6, 2, 3, 1, 9))
+
+
 @pytest.mark.slow
-def test_first_axes_of_tensors_of_any_rank(tmp_path):
+@pytest.mark.parametrize(
+    ("formulas", "shapes"),
+    [(OF_FIRST, SHAPES_OF_FIRST), (OF_SECOND, SHAPES_OF_SECOND)],
+    ids=["first", "second"],
+)
+def test_axes_from_the_front_of_tensors_of_any_rank(formulas, shapes, tmp_path):
     """One op, whose outputs have parts of their own."""
-    text = "op: OfFirst\ninputs:\n  x: {dtype: float32, rank: [1, 6]}\noutputs:\n"
-    for number, rule in enumerate(OF_FIRST.values()):
+    ranks = [min(map(len, shapes)), max(map(len, shapes))]
+    channels = any(" m" in formula for formula in formulas)
+    text = f"op: OfFront\ninputs:\n  x: {{dtype: float32, rank: {ranks}}}\n"
+    text += "  m: {dtype: x, shape: '[x[1]]'}\n" * channels + "outputs:\n"
+    for number, rule in enumerate(formulas.values()):
         text += f'  z{number}: {{dtype: x, shape: "{rule}"}}\n'
     text += "backward: none\ncompute: |\n"
-    for number, formula in enumerate(OF_FIRST):
+    for number, formula in enumerate(formulas):
         text += f"  {formula.replace('z =', f'z{number} =')}\n"
     spec = parse_spec(text, "op.yaml").spec
     assert spec is not None
     op = BuiltOp(spec, tmp_path)
-    for shape in ((7,), (1,), (2, 300), (3, 1, 5), (4, 3, 2, 33), (2, 1, 3, 1, 2, 9)):
-        outputs, golden, result = op.run({"x": torch.randn(shape)}, {}, mode="check")
+    for shape in shapes:
+        inputs = {"x": torch.randn(shape)}
+        if channels:
+            inputs["m"] = torch.randn(shape[1])
+        outputs, golden, result = op.run(inputs, {}, mode="check")
         assert result.findings == [], shape
         for name, value in outputs.items():
             check(value, golden[name])

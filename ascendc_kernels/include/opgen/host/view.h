@@ -310,6 +310,21 @@ struct View {
         all.insert(all.end(), behind.dim.begin(), behind.dim.end());
         return Reshape(all);
     }
+    // The first axes in another shape; those behind stay what they are.
+    bool ReshapeFirst(int64_t axes, const std::vector<int64_t>& sizes) {
+        if (axes > Rank()) {
+            return false;
+        }
+        const auto behind = dim.begin() + axes;
+        View first = Dense(std::vector<int64_t>(dim.begin(), behind));
+        const bool same = first.Reshape(sizes);
+        if (!same && std::find(behind, dim.end(), 0) == dim.end()) {
+            return false;
+        }
+        std::vector<int64_t> all = first.dim;
+        all.insert(all.end(), behind, dim.end());
+        return Reshape(all);
+    }
     // The last axes, in another order; those before stay where they are.
     bool Permute(const std::vector<int64_t>& axes) {
         if (axes.size() > dim.size()) {
