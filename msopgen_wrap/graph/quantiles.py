@@ -44,7 +44,8 @@ def _quantile(ignores_nan: bool) -> Callable[..., Any]:
     ) -> Any:
         several = isinstance(q, torch.Tensor) and q.dim() == 1
         plain = type(q) in (int, float) and 0 <= q <= 1
-        if not (several or plain or (isinstance(q, torch.Tensor) and not q.dim())):
+        symbolic = isinstance(q, torch.SymFloat)
+        if not (several or plain or symbolic or (isinstance(q, torch.Tensor) and not q.dim())):
             return NotImplemented  # PyTorch says what is wrong
         if interpolation not in {*_SHARES, *_ROUNDED} or not input.is_floating_point():
             return NotImplemented
@@ -65,6 +66,9 @@ def _quantile(ignores_nan: bool) -> Callable[..., Any]:
             share = _SHARES[interpolation]
             share = (place - below).squeeze(-1) if share is None else share
             found = torch.lerp(at(below), at(torch.ceil(place)), share)
+        if symbolic:  # PyTorch refuses others
+            given = torch.full((), q, dtype=found.dtype, device=found.device)
+            found = torch.where((given >= 0) & (given <= 1), found, torch.nan)
         return _kept(found, input, dim, several) if keepdim else found
 
     return quantile

@@ -15,7 +15,7 @@ from msopgen_wrap.families import plan_op
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.measurement import measure_op
 from msopgen_wrap.schedule.plan import DOUBLE, RESIDENT
-from msopgen_wrap.spec.loader import load_spec
+from msopgen_wrap.spec.loader import load_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec, ShapeLike
 
 # ---- What the outputs of an op with reductions may span, and what is made in several passes ------
@@ -399,3 +399,33 @@ def test_bytes_read(op: str, shape: tuple[int, int], dtype: str, most: float) ->
     counts = {m.dtypes.split(",")[0]: m for m in measure_op(spec, wide)}
     assert counts[dtype].read_ratio <= most
     assert counts[dtype].written_ratio < 1.01
+
+
+CONSTANTS = """op: RowConstants
+inputs:
+  x: {dtype: float32, rank: 2}
+outputs:
+  y: {dtype: x, shape: "[x[0]]"}
+  z: like x
+  w: {dtype: x, shape: "[x[0]]"}
+attrs: {q: 0.3}
+compute: |
+  t = torch.full((), q)
+  chosen = (t > 0) & (t.sqrt() < 1)
+  y = torch.where(chosen, x.sum(-1), -1.0)
+  z = torch.where(chosen, x - x.mean(-1, keepdim=True), x)
+  w = torch.quantile(x, q, -1)
+backward: none
+"""
+
+
+def test_what_is_computed_of_constants_spans_what_it_is_read_with(tmp_path):
+    """Beside numbers of rows it is one, else a result has the shape of all elements."""
+    spec = parse_spec(CONSTANTS, "op.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape, q in (((5, 9), 0.3), ((3, 1), 0.9), ((40, 300), 0.0)):
+        outputs, golden, result = op.run({"x": torch.randn(shape)}, {"q": q}, mode="check")
+        assert result.findings == []
+        for name, value in outputs.items():
+            torch.testing.assert_close(value.double(), golden[name], rtol=1e-4, atol=1e-4)

@@ -129,7 +129,7 @@ def assign_extents(
     """Return the program with the extent of every value, and ``Apply`` and ``Expand``.
 
     ``Apply`` joins a full value with a row value or a kept operand; its mode is the instruction.
-    Constants (``Fill``) take the extent of their reader.
+    Constants (``Fill``, and what is computed of them) take the extent of their reader.
 
     Args:
         kept: the operands to keep (see ``kept_operands``).
@@ -144,23 +144,32 @@ class _Extents:
         self.at: dict[tuple[int, str], Val] = {}
         self.source: dict[int, Inst] = {}
         self.natural: dict[int, str] = {}
+        self.constants: set[int] = set()
 
     def run(self) -> Program:
         for inst in self.program.insts:
             if inst.dst is not None:
                 self.source[inst.dst.id] = inst
+                if self._is_constant(inst):
+                    self.constants.add(inst.dst.id)
+                    continue
             if inst.op == "Store":
                 self._store(inst)
             elif inst.op == "AddColumns":
                 self._add(inst)
-            elif inst.op != "Fill":
+            else:
                 self._instruction(inst)
         return self.result
+
+    def _is_constant(self, inst: Inst) -> bool:
+        values = [a for a in inst.args if isinstance(a, Val)]
+        computed = bool(values) and inst.op != "Reduce"
+        return inst.op == "Fill" or (computed and all(v.id in self.constants for v in values))
 
     def _store(self, inst: Inst) -> None:
         (value,) = (a for a in inst.args if isinstance(a, Val))
         full = self.natural.get(value.id) != ROW or _output_is_full(self.lowerer, inst.mode)
-        if self.source[value.id].op == "Fill":
+        if value.id in self.constants:
             full = _output_is_full(self.lowerer, inst.mode)
         self.result.insts.append(replace(inst, args=(self._get(value, FULL if full else ROW),)))
 
@@ -219,9 +228,17 @@ class _Extents:
         if key in self.at:
             return self.at[key]
         inst = self.source[value.id]
-        if inst.op == "Fill":
+        if value.id in self.constants:
+            args = [self._get(a, extent) if isinstance(a, Val) else a for a in inst.args]
+            temps = tuple(t.kind for t in inst.temps)
             self.at[key] = self.result.emit(
-                "Fill", value.kind, *inst.args, note=inst.note, extent=extent
+                inst.op,
+                value.kind,
+                *args,
+                mode=inst.mode,
+                temps=temps,
+                note=inst.note,
+                extent=extent,
             )
         elif extent == FULL:
             self.at[key] = self._expand(self.at[value.id, self.natural[value.id]])
