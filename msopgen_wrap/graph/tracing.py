@@ -41,6 +41,7 @@ from msopgen_wrap.graph.known_sizes import share_sizes
 from msopgen_wrap.graph.loop_gradients import vjp_with_loops
 from msopgen_wrap.graph.loops import move_out_of_loops
 from msopgen_wrap.graph.narrow_sums import narrow_sums
+from msopgen_wrap.graph.promoted_numbers import convert_numbers
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
 from msopgen_wrap.graph.reshaped_rows import move_reshapes_behind_work
 from msopgen_wrap.graph.sample import (
@@ -479,6 +480,7 @@ def _trace_once(
         fill_slices(module.graph)
     number_products(module.graph)
     reverse_scans(module.graph)
+    convert_numbers(module.graph)
     narrow_sums(module.graph)
     move_out_of_loops(module.graph)
     if spec.differentiated:

@@ -364,8 +364,8 @@ def lower_ranks(
 
     Two axes of the sample, one counted from each end, are the same axis at a lower rank.
     """
-    if not names.fronts and not names.behind:
-        return others
+    if not (names.fronts or names.behind) or reshapes(traced.graph):
+        return others  # a reshape of fewer axes lacks sizes of 1 and means the same
     found = list(others)
     known = {open_rank(spec, t) for t in (traced, *others)}
     for rank in range(min(known) - 1, 0, -1):
