@@ -25,12 +25,7 @@ def convert_numbers(graph: Graph) -> None:
         if target is None:
             continue
         for argument in node.all_input_nodes:
-            value = argument.meta.get("val")
-            if (
-                isinstance(value, torch.Tensor)
-                and not value.dim()
-                and _narrows(value.dtype, target)
-            ):
+            if _narrows(argument.meta.get("val"), target):
                 node.replace_input_with(argument, _converted(graph, node, argument, target))
 
 
@@ -44,9 +39,12 @@ def _computed_in(node: Node) -> Any:
     return None if common.is_floating_point or common.is_complex else common
 
 
-def _narrows(given: Any, target: Any) -> bool:
-    whole = not given.is_floating_point and given is not torch.bool
-    return whole and given.itemsize > target.itemsize
+def _narrows(value: Any, target: Any) -> bool:
+    """Whether a value is an integer without axes that is wider than a type."""
+    if not isinstance(value, torch.Tensor) or value.dim():
+        return False
+    whole = not value.is_floating_point() and value.dtype is not torch.bool
+    return whole and value.dtype.itemsize > target.itemsize
 
 
 def _converted(graph: Graph, reader: Node, argument: Node, target: Any) -> Node:

@@ -553,3 +553,23 @@ def test_floats_become_longs(tmp_path: Path) -> None:
     beyond = torch.tensor([math.nan, math.inf, -math.inf, 2.0**63, -1e30])
     made, _, _ = op.run({"x": beyond}, {}, mode="check")
     assert made["y"].tolist() == [0, 2**63 - 1, LEAST, 2**63 - 1, LEAST]
+
+
+def test_numbers_wrap_beside_narrower_tensors(tmp_path: Path) -> None:
+    """PyTorch converts a tensor without axes to the type of one that has some."""
+    text = {
+        "op": "Promoted",
+        "inputs": {"y": {"dtype": "int64", "rank": 1}, "b": {"dtype": "int8", "rank": 2}},
+        "outputs": {"v": "like b", "w": "like b", "u": {"dtype": "bool", "shape": "like b"}},
+        "compute": "n = y.argmax(-1)\nv = torch.maximum(b, n)\nw = b + n\nu = b < n",
+        "backward": "none",
+    }
+    spec = parse_spec(json.dumps(text), "promoted.yaml").spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    y = torch.zeros(1000, dtype=torch.int64)
+    y[555] = 1
+    b = torch.randint(-128, 128, (5, 40), dtype=torch.int8)
+    made, golden, found = op.run({"y": y, "b": b}, {}, mode="check")
+    assert found.findings == []
+    assert all(torch.equal(made[name], golden[name].to(made[name].dtype)) for name in made)
