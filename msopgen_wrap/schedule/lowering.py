@@ -27,6 +27,7 @@ from msopgen_wrap.schedule.calls import (
     lowers,
     target_name,
 )
+from msopgen_wrap.schedule.open_axes import axis_views, chains_behind
 from msopgen_wrap.schedule.peepholes import narrow_stores
 from msopgen_wrap.schedule.program import (
     I32,
@@ -52,8 +53,6 @@ from msopgen_wrap.schedule.views import (
     StoredShape,
     View,
     apply_view,
-    axis_views,
-    chains_behind,
 )
 from msopgen_wrap.schedule.word_reading import WordReader
 from msopgen_wrap.spec.model import TensorParam

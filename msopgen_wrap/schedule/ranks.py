@@ -22,10 +22,11 @@ from msopgen_wrap.graph.proof import base_attrs
 from msopgen_wrap.graph.scalars import ScalarExpr, evaluate
 from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.graph.tracing import TracedGraph, trace
-from msopgen_wrap.graph.views import kept_axes, kept_behind, reshapes
+from msopgen_wrap.graph.views import reshapes
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
+from msopgen_wrap.schedule.open_axes import behind, fronts, heads, tails
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
-from msopgen_wrap.schedule.views import Span, Step, View, axis_views, chains_behind, viewed_axes
+from msopgen_wrap.schedule.views import Span, Step, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 
 
@@ -278,11 +279,11 @@ def axis_names(
     """
     plain = AxisNames()
     if others:
-        plain = AxisNames(tails=_alike(traced, others[0], _changed_last))
+        plain = AxisNames(tails=tails(traced, others[0]))
         if ranked:
-            plain.heads = _alike(traced, others[0], _changed_first)
-            plain.fronts, plain.ranked = _fronts(traced, others[0]), ranked
-            plain.behind = _behind(traced, others[0], ranked)
+            plain.heads = heads(traced, others[0])
+            plain.fronts, plain.ranked = fronts(traced, others[0]), ranked
+            plain.behind = behind(traced, others[0], ranked)
     first = _scalars(lower(traced, plain))
     if not others or not any(products(e) for group in first for e in group):
         return plain
@@ -299,30 +300,6 @@ def axis_names(
     return plain.with_names(named(pairs))
 
 
-def _fronts(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
-    """Return the numbers of the views whose axes are the same from the front at another rank."""
-    ours, theirs = axis_views(traced.graph), axis_views(other.graph)
-    if [n.target for n in ours] != [n.target for n in theirs]:
-        return frozenset()
-    found = set()
-    for number, (one, two) in enumerate(zip(ours, theirs, strict=True)):
-        (axes, rank), (others, other_rank) = viewed_axes(one), viewed_axes(two)
-        from_end = [a - rank for a in axes] == [a - other_rank for a in others]
-        if axes == others and not from_end:
-            found.add(number)
-    return frozenset(found)
-
-
-def _behind(traced: TracedGraph, other: TracedGraph, ranked: str) -> frozenset[int]:
-    """Return the numbers of the chains of axes behind tensors that grow with the rank."""
-    ours, theirs = chains_behind(traced.graph), chains_behind(other.graph)
-    more = len(other.shapes[ranked]) - len(traced.shapes[ranked])
-    if len(ours) != len(theirs):
-        return frozenset()
-    pairs = enumerate(zip(ours, theirs, strict=True))
-    return frozenset(i for i, (one, two) in pairs if len(two) - len(one) == more)
-
-
 def ranked_input(spec: OpSpec, traced: TracedGraph) -> str:
     """Return an input of open rank that every call has; empty where there is none."""
     rank = open_rank(spec, traced) if open_inputs(spec, traced) else 0
@@ -334,27 +311,6 @@ def ranked_input(spec: OpSpec, traced: TracedGraph) -> str:
         ),
         "",
     )
-
-
-def _alike(
-    traced: TracedGraph, other: TracedGraph, changed: Callable[[Any], int]
-) -> frozenset[int]:
-    """Return the numbers of the reshapes that change as many axes of one end at another rank."""
-    ours, theirs = reshapes(traced.graph), reshapes(other.graph)
-    if len(ours) != len(theirs):
-        return frozenset()
-    pairs = zip(map(changed, ours), map(changed, theirs), strict=True)
-    return frozenset(i for i, (one, two) in enumerate(pairs) if one == two)
-
-
-def _changed_last(node: Any) -> int:
-    source = node.args[0]
-    return len(source.meta["val"].shape) - kept_axes(source, node)
-
-
-def _changed_first(node: Any) -> int:
-    source = node.args[0]
-    return len(source.meta["val"].shape) - kept_behind(source, node)
 
 
 def lower_ranks(

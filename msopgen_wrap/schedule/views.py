@@ -234,76 +234,8 @@ def _from_front(axis: int, rank: int) -> int:
     return axis % max(1, rank)
 
 
-# Views that name axes: splits in their third argument, the others in the second one.
-_SPLITS = ("aten.split.Tensor", "aten.split_with_sizes.default")
-_AXIS_VIEWS = frozenset(
-    (
-        *("aten.flip.default", "aten.unsqueeze.default", "aten.squeeze.dim", "aten.squeeze.dims"),
-        *("aten.select.int", "aten.slice.Tensor", "aten.unfold.default", PLACE, *_SPLITS),
-    )
-)
-_COUNTING = ("aten.arange.start_step", "prims.iota.default")
-
-
-def axis_views(graph: torch.fx.Graph) -> list[Node]:
-    """Return the views of a graph that name axes of what they are given.
-
-    Left out are axes of size 1 at the end, of which there may be more at a higher rank.
-    """
-    behind = {node for chain in chains_behind(graph) for node in chain}
-    calls = [n for n in graph.nodes if n.op == "call_function" and n not in behind]
-    return [n for n in calls if str(n.target) in _AXIS_VIEWS]
-
-
-def chains_behind(graph: torch.fx.Graph) -> list[list[Node]]:
-    """Return the calls that give tensors axes of size 1 at the end, those of one tensor together.
-
-    First come those of numbers that are counted along an axis of another tensor, where there may be
-    none; then those of others, as of numbers per channel.
-    """
-    chains = []
-    for node in graph.nodes:
-        if str(node.target) in _COUNTING:
-            chains.append(_axes_behind(node))
-    known = {node for chain in chains for node in chain}
-    for node in graph.nodes:
-        if node not in known and _adds_last_axis(node):
-            chain = [node, *_axes_behind(node)]
-            chains.append(chain)
-            known.update(chain)
-    return chains
-
-
-def _axes_behind(node: Node) -> list[Node]:
-    """Return the calls behind one that give its result further axes of size 1 at the end."""
-    chain: list[Node] = []
-    user = _only_user(node)
-    while user is not None and _adds_last_axis(user):
-        chain.append(user)
-        user = _only_user(user)
-    return chain
-
-
-def _only_user(node: Node) -> Node | None:
-    return next(iter(node.users)) if len(node.users) == 1 else None
-
-
-def _adds_last_axis(node: Node) -> bool:
-    if str(node.target) != "aten.unsqueeze.default":
-        return False
-    source: Any = node.args[0]
-    return node.args[1] in (-1, len(source.meta["val"].shape))
-
-
-def viewed_axes(node: Node) -> tuple[list[int], int]:
-    """Return the axes that a view of ``axis_views`` names, from the front, and of how many."""
-    source: Any = node.args[0]
-    target = str(node.target)
-    rank = len(source.meta["val"].shape) + (target == "aten.unsqueeze.default")
-    place = 2 if target in _SPLITS else 1
-    given: Any = node.args[place] if len(node.args) > place else 0
-    axes = given if isinstance(given, (list, tuple)) else [given]
-    return [_from_front(axis, rank) for axis in axes], rank
+# Views that give several, whose axis is their third argument.
+SPLITS = ("aten.split.Tensor", "aten.split_with_sizes.default")
 
 
 # One case per view of ATen; splitting would hide the table.
@@ -380,7 +312,7 @@ def apply_view(
     if target == "aten.unfold.default":
         axis = counted(args[0], rank)
         return then(Step("unfold", axis, _expr(args[2]), _expr(args[1])), 1)
-    if target in _SPLITS:
+    if target in SPLITS:
         return _split(view, target, args, node, size_of, counted)
     raise OpgenError(
         Diagnostic("OPG331", f"{target} has no lowering as a view of input {view.tensor!r}")
