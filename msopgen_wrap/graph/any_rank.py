@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.differentiated import standardized
+from msopgen_wrap.graph.placement import lined_up
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
@@ -58,13 +60,6 @@ def _stack(tensors: Any, dim: Any = 0) -> Any:
     return torch.cat([t.unsqueeze(dim) for t in tensors], dim)
 
 
-def _of_channels(x: Any, numbers: Any) -> Any:
-    """Line up numbers per channel with the second axis of a tensor."""
-    for _ in range(x.dim() - 2):
-        numbers = numbers.unsqueeze(-1)
-    return numbers
-
-
 def _instance_norm(
     x: Any,
     running_mean: Any = None,
@@ -78,16 +73,15 @@ def _instance_norm(
     if not use_input_stats or running_mean is not None or running_var is not None or x.dim() < 3:
         return NotImplemented
     dims = list(range(2, x.dim()))
-    centred = x - x.mean(dims, keepdim=True)
-    x = centred * torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
-    x = x if weight is None else x * _of_channels(x, weight)
-    return x if bias is None else x + _of_channels(x, bias)
+    x = standardized(x, dims, eps)
+    x = x if weight is None else x * lined_up(x, 1, weight)
+    return x if bias is None else x + lined_up(x, 1, bias)
 
 
 def _prelu(x: Any, weight: Any) -> Any:
     if x.dim() < 2 or weight.dim() != 1:
         return NotImplemented
-    return torch.where(x > 0, x, _of_channels(x, weight) * x)
+    return torch.where(x > 0, x, lined_up(x, 1, weight) * x)
 
 
 # Function -> what a trace with inputs of any rank calls; NotImplemented leaves it to PyTorch.

@@ -19,6 +19,7 @@ from msopgen_wrap.graph.convolutions import (
     transposed_convolution,
 )
 from msopgen_wrap.graph.index_decompositions import MEAN
+from msopgen_wrap.graph.placement import lined_up
 from msopgen_wrap.graph.sizes import reduced_count
 from msopgen_wrap.torch_import import torch
 
@@ -117,18 +118,11 @@ _RUNNING_BUFFERS = Diagnostic(
 )
 
 
-def _by_channel(x: Any, value: Any) -> Any:
-    """Line up one number per channel with dimension 1 of ``x``."""
-    for _ in range(x.dim() - 2):
-        value = value.unsqueeze(-1)
-    return value
-
-
 def _scaled(x: Any, out: Any, weight: Any, bias: Any) -> Any:
     if weight is not None:
-        out = out * _by_channel(x, weight)
+        out = out * lined_up(x, 1, weight)
     if bias is not None:
-        out = out + _by_channel(x, bias)
+        out = out + lined_up(x, 1, bias)
     return out
 
 
@@ -153,8 +147,8 @@ def _native_batch_norm(
     eps: float,
 ) -> Any:
     if not training:
-        rstd = (_by_channel(x, running_var) + eps).rsqrt()
-        out = _scaled(x, (x - _by_channel(x, running_mean)) * rstd, weight, bias)
+        rstd = (lined_up(x, 1, running_var) + eps).rsqrt()
+        out = _scaled(x, (x - lined_up(x, 1, running_mean)) * rstd, weight, bias)
         return out, x.new_empty(0), x.new_empty(0)  # no statistics of the batch
     if running_mean is not None or running_var is not None:
         raise OpgenError(_RUNNING_BUFFERS)
@@ -263,7 +257,7 @@ def _convolution(
         made = _aten.convolution.default(
             x, weight, None, stride, padding, dilation, transposed, output_padding, groups
         )
-    return made if bias is None else _by_channel(x, bias) + made
+    return made if bias is None else lined_up(x, 1, bias) + made
 
 
 def _heaviside(x: Any, values: Any) -> Any:

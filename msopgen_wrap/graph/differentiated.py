@@ -187,7 +187,8 @@ def _rest(x: Any) -> Any:
     return count
 
 
-def _standardized(x: Any, dims: list[int], eps: float) -> Any:
+def standardized(x: Any, dims: list[int], eps: float) -> Any:
+    """Return ``x`` with mean 0 and variance 1 over some axes."""
     centred = x - x.mean(dims, keepdim=True)
     return centred * torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
 
@@ -222,7 +223,7 @@ def _group_norm(
     grouped = x.reshape(x.shape[0], num_groups, x.shape[1] // num_groups, _rest(x))
     # of nothing at all there are no means
     count = torch.sym_max(grouped.shape[2] * grouped.shape[3], 1 - x.shape[0])
-    return _scaled(_standardized(grouped, [2, 3], eps), weight, bias, count).reshape(x.shape)
+    return _scaled(standardized(grouped, [2, 3], eps), weight, bias, count).reshape(x.shape)
 
 
 def _batch_norm(
@@ -238,7 +239,7 @@ def _batch_norm(
     if not training or running_mean is not None or running_var is not None:
         return NotImplemented
     seen = x.reshape(x.shape[0], x.shape[1], _rest(x))
-    return _scaled(_standardized(seen, [0, 2], eps), weight, bias).reshape(x.shape)
+    return _scaled(standardized(seen, [0, 2], eps), weight, bias).reshape(x.shape)
 
 
 def _instance_norm(
@@ -254,7 +255,7 @@ def _instance_norm(
     if not use_input_stats or running_mean is not None or running_var is not None:
         return NotImplemented
     seen = x.reshape(x.shape[0], x.shape[1], _rest(x))
-    return _scaled(_standardized(seen, [2], eps), weight, bias).reshape(x.shape)
+    return _scaled(standardized(seen, [2], eps), weight, bias).reshape(x.shape)
 
 
 def _prelu(x: Any, weight: Any) -> Any:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msopgen_wrap.graph.placement import lined_up
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -68,13 +69,6 @@ def index_functions() -> dict[Any, Callable[..., Any]]:
 NONE, MEAN = 0, 1
 
 
-def _by_class(x: Any, values: Any) -> Any:
-    """Line up one number per class with the axis of the classes of ``x``."""
-    for _ in range(x.dim() - 2):
-        values = values.unsqueeze(-1)
-    return values
-
-
 def _class_axis(x: Any) -> int:
     return 1 if x.dim() > 1 else 0
 
@@ -82,7 +76,7 @@ def _class_axis(x: Any) -> int:
 def _hits(x: Any, target: Any) -> Any:
     """Return where the class of an element of ``x`` is the label of its row."""
     classes = torch.arange(x.shape[_class_axis(x)], dtype=target.dtype, device=x.device)
-    return target.unsqueeze(_class_axis(x)) == _by_class(x, classes)
+    return target.unsqueeze(_class_axis(x)) == lined_up(x, 1, classes)
 
 
 def _chosen(x: Any, hits: Any, values: Any) -> Any:
@@ -99,7 +93,7 @@ def _nll_loss_forward(
     if weight is None:
         losses, weights = -_chosen(x, hits, x), used.to(x.dtype)
     else:
-        scaled = _by_class(x, weight)
+        scaled = lined_up(x, 1, weight)
         losses = -_chosen(x, hits, x * scaled)
         weights = _chosen(x, hits, scaled + torch.zeros_like(x))
         weights = torch.where(used, weights, 0)
@@ -128,7 +122,7 @@ def _nll_loss_backward(
     if grad.dim():
         grad = grad.unsqueeze(_class_axis(x))
     used = (target != ignore_index).unsqueeze(_class_axis(x))
-    scaled = -grad if weight is None else -grad * _by_class(x, weight)
+    scaled = -grad if weight is None else -grad * lined_up(x, 1, weight)
     return torch.where(_hits(x, target) & used, scaled, torch.zeros_like(x))
 
 

@@ -57,10 +57,14 @@ def place(x: Any, dim: int, before: Any, length: Any, size: Any = None) -> Any:
 
 def index_along(x: Any, dim: int, length: Any) -> Any:
     """Return int32 numbers 0, 1, ... along an axis, that broadcast with ``x``."""
-    index = torch.arange(length, dtype=torch.int32, device=x.device)
+    return lined_up(x, dim, torch.arange(length, dtype=torch.int32, device=x.device))
+
+
+def lined_up(x: Any, dim: int, values: Any) -> Any:
+    """Give a vector axes of one behind, so that it lies along an axis of ``x``, from the front."""
     for _ in range(x.dim() - dim - 1):
-        index = index.unsqueeze(-1)
-    return index
+        values = values.unsqueeze(-1)
+    return values
 
 
 def join(pieces: Sequence[Any], dim: int) -> Any:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msopgen_wrap.graph.placement import lined_up
 from msopgen_wrap.graph.symbols import declare_sizes
 from msopgen_wrap.torch_import import torch
 
@@ -31,13 +32,6 @@ _ZEROS, _BORDER = 0, 1
 def _numbers(length: Any, x: Any) -> Any:
     declare_sizes([length])
     return torch.arange(length, dtype=torch.float32, device=x.device)
-
-
-def _along(x: Any, axis: int, values: Any) -> Any:
-    """Line up a vector with an axis of ``x``."""
-    for _ in range(x.dim() - axis - 1):
-        values = values.unsqueeze(-1)
-    return values
 
 
 # ---- interpolate ---------------------------------------------------------------------------------
@@ -61,7 +55,7 @@ def _linear(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
     at = torch.clamp(_positions(x, axis, length, scale, corners), min=0)
     low = torch.clamp(at.to(torch.int32), max=last)
     high = torch.clamp(low + 1, max=last)
-    share = _along(x, axis, torch.clamp(at - low, 0, 1))
+    share = lined_up(x, axis, torch.clamp(at - low, 0, 1))
     before, behind = (torch.index_select(x, axis, i) for i in (low, high))
     return before * (1 - share) + behind * share
 
@@ -85,7 +79,7 @@ def _cubic(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
     terms = []
     for step, weight in zip(range(-1, 3), weights, strict=True):
         taken = torch.clamp(torch.clamp(whole + step, min=0), max=last)
-        terms.append(torch.index_select(x, axis, taken) * _along(x, axis, weight))
+        terms.append(torch.index_select(x, axis, taken) * lined_up(x, axis, weight))
     return functools.reduce(torch.add, terms)
 
 

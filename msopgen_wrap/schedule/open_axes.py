@@ -29,8 +29,8 @@ def axis_views(graph: torch.fx.Graph) -> list[Node]:
 
     Left out are axes of size 1 at the end, of which there may be more at a higher rank.
     """
-    behind = {node for chain in chains_behind(graph) for node in chain}
-    calls = [n for n in graph.nodes if n.op == "call_function" and n not in behind]
+    left_out = {node for chain in chains_behind(graph) for node in chain}
+    calls = [n for n in graph.nodes if n.op == "call_function" and n not in left_out]
     return [n for n in calls if str(n.target) in _AXIS_VIEWS]
 
 

@@ -203,12 +203,18 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
             continue  # there are none to compare
         if other < rank and found and reshaped:
             continue  # a reshape of fewer axes lacks sizes of 1 and means the same
-        try:
-            found.append(trace_at(spec, traced, other))
-        except OpgenError as error:
-            if not any(d.code == "OPG201" for d in error.diagnostics):
-                raise OpgenError(_rank_matters(spec, rank, other)) from error
+        found += _traced_at(spec, traced, other)
     return found
+
+
+def _traced_at(spec: OpSpec, traced: TracedGraph, rank: int) -> list[TracedGraph]:
+    """Return the graph of another rank, or nothing where compute accepts no such inputs."""
+    try:
+        return [trace_at(spec, traced, rank)]
+    except OpgenError as error:
+        if any(d.code == "OPG201" for d in error.diagnostics):
+            return []
+        raise OpgenError(_rank_matters(spec, open_rank(spec, traced), rank)) from error
 
 
 def takes_rank(params: list[TensorParam], rank: int) -> bool:
@@ -313,7 +319,7 @@ def ranked_input(spec: OpSpec, traced: TracedGraph) -> str:
     )
 
 
-def lower_ranks(
+def _with_lower_ranks(
     spec: OpSpec, traced: TracedGraph, others: list[TracedGraph], names: AxisNames
 ) -> list[TracedGraph]:
     """Return the graphs of other ranks, with all lower ones where axes count from the front.
@@ -326,11 +332,7 @@ def lower_ranks(
     known = {open_rank(spec, t) for t in (traced, *others)}
     for rank in range(min(known) - 1, 0, -1):
         if takes_rank(open_inputs(spec, traced), rank):
-            try:
-                found.append(trace_at(spec, traced, rank))
-            except OpgenError as error:
-                if not any(d.code == "OPG201" for d in error.diagnostics):
-                    raise OpgenError(_rank_matters(spec, open_rank(spec, traced), rank)) from error
+            found += _traced_at(spec, traced, rank)
     return found
 
 
@@ -347,7 +349,7 @@ def prove_ranks(
         OpgenError: OPG204 when compute does something else at another rank.
     """
     first = lower(traced, names) if others else None
-    for other in others:
+    for other in _with_lower_ranks(spec, traced, others, names):
         assert first is not None
         attrs = base_attrs(spec, other)
         try:

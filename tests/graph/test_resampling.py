@@ -43,6 +43,12 @@ def image(axes: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return torch.randn([2, 3, *(7, 4, 6)[:axes]]).to(dtype)
 
 
+def positions(axes: int) -> torch.Tensor:
+    """Return a grid, of which about half of the positions lie outside of an image."""
+    torch.manual_seed(0)
+    return torch.rand(2, *(5, 4, 3)[:axes], axes, dtype=torch.float64) * 5 - 2.5
+
+
 @pytest.mark.parametrize("axes", [1, 2, 3])
 def test_images_are_resized_as_pytorch_does(axes):
     resize = interpolate_functions({})[F.interpolate]
@@ -73,9 +79,7 @@ def test_the_nearest_element_is_the_same_one(axes, mode):
 @pytest.mark.parametrize("axes", [2, 3])
 @pytest.mark.parametrize("padding", [0, 1, 2], ids=["zeros", "border", "reflection"])
 def test_samples_are_those_of_pytorch(axes, padding):
-    x = image(axes)
-    torch.manual_seed(0)
-    grid = torch.rand(2, *(5, 4, 3)[:axes], axes, dtype=torch.float64) * 5 - 2.5
+    x, grid = image(axes), positions(axes)
     call = getattr(aten, f"grid_sampler_{axes}d").default
     for mode, corners in itertools.product((0, 1), (False, True)):
         ours = TABLE[call](x, grid, mode, padding, corners)
@@ -89,9 +93,7 @@ def test_samples_are_those_of_pytorch(axes, padding):
 @pytest.mark.parametrize("axes", [2, 3])
 @pytest.mark.parametrize("padding", [0, 1, 2], ids=["zeros", "border", "reflection"])
 def test_gradients_of_samples_are_those_of_pytorch(axes, padding):
-    x = image(axes)
-    torch.manual_seed(0)
-    grid = torch.rand(2, *(5, 4, 3)[:axes], axes, dtype=torch.float64) * 5 - 2.5
+    x, grid = image(axes), positions(axes)
     grid[0, 0] = 1.0  # a border
     grad = torch.randn(2, 3, *(5, 4, 3)[:axes], dtype=torch.float64)
     call = getattr(aten, f"grid_sampler_{axes}d_backward").default

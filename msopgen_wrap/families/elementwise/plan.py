@@ -41,7 +41,6 @@ from msopgen_wrap.schedule.ranks import (
     AxisNames,
     Lowered,
     axis_names,
-    lower_ranks,
     other_ranks,
     prove_ranks,
     ranked_input,
@@ -117,7 +116,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
             program = eliminate_dead(divide_directly(lowerer.run()))
             if combo == 0:
                 _check_one_shape(spec, traced, lowerer)
-                prove_ranks(spec, traced, lower_ranks(spec, traced, others, ends), lower, ends)
+                prove_ranks(spec, traced, others, lower, ends)
                 # an output has its shape from the caller, a temporary from what the pass reads
                 spans = lowerer.spans() if any(p.site is not None for p in spec.outputs) else ()
             stored.append(lowerer.output_views)

@@ -59,7 +59,6 @@ from msopgen_wrap.schedule.ranks import (
     AxisNames,
     Lowered,
     axis_names,
-    lower_ranks,
     other_ranks,
     prove_ranks,
     ranked_input,
@@ -107,7 +106,7 @@ def plan_row(
                 _check_general(spec, others_of, traced, program, lowerer, open_axes)
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
             if combo == 0:
-                prove_ranks(spec, traced, lower_ranks(spec, traced, others, ends), lower, ends)
+                prove_ranks(spec, traced, others, lower, ends)
             join_group(groups, program, lowerer, combo)
             squeezed = lowerer.space.squeezed_temporaries()
             rules.append((_axes_rule(spec, traced, lowerer.space, open_axes), squeezed))

@@ -36,7 +36,6 @@ from msopgen_wrap.schedule.ranks import (
     AxisNames,
     Lowered,
     axis_names,
-    lower_ranks,
     other_ranks,
     prove_ranks,
     ranked_input,
@@ -106,7 +105,7 @@ def plan_scan(
                 lower = functools.partial(_lowered, spec)
                 others = other_ranks(spec, traced)
                 ends = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
-                prove_ranks(spec, traced, lower_ranks(spec, traced, others, ends), lower, ends)
+                prove_ranks(spec, traced, others, lower, ends)
                 axis = _axis(spec, traced)
             lowerer = ScanLowerer(
                 spec,

@@ -240,10 +240,7 @@ struct View {
     // Axes of size 1 at the end, until there are `rank`.
     bool Behind(int64_t rank) {
         while (Rank() < rank) {
-            dim.push_back(1);
-            stride.push_back(0);
-            from.push_back(0);
-            to.push_back(1);
+            Unsqueeze(-1);
         }
         return Rank() == rank;
     }
