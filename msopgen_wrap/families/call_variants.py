@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.other_traces import trace_with
+from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.program import Program
@@ -58,6 +59,7 @@ def read_variants(
     served: list[int],
     first: dict[int, TracedGraph],
     reader_of: Callable[..., Reader[CallT]],
+    numbers_of: Callable[[CallT], tuple[ScalarExpr, ...]] = lambda _: (),
 ) -> Iterator[CallVariant[CallT]]:
     """Read the call of each variant that a pass serves, proved for every rank.
 
@@ -67,6 +69,7 @@ def read_variants(
         served: those to read, by position.
         first: graphs already traced, by position.
         reader_of: makes a reader of ``(spec, traced, combination, axis_names=names)``.
+        numbers_of: the numbers of a call that a rule over sizes gives at every rank.
 
     Raises:
         OpgenError: the graph is not one call, or another one at another rank (OPG204).
@@ -74,8 +77,8 @@ def read_variants(
 
     def lower(traced: TracedGraph, names: AxisNames) -> Lowered:
         reader = reader_of(spec, traced, 0, axis_names=names)
-        reader.read()
-        return Lowered(Program(), reader.operands)
+        call = reader.read()
+        return Lowered(Program(), reader.operands, numbers=numbers_of(call))
 
     order = [p.name for p in spec.inputs]
     for index in served:

@@ -168,6 +168,7 @@ class Lowered:
             they are an attr.
         rank, reduced: of a row kernel, the rank of its space and its reduced axes.
         stored: the steps from the shape of an output to that which it is written in.
+        numbers: what the tiling function computes of sizes besides.
     """
 
     program: Program
@@ -177,6 +178,7 @@ class Lowered:
     rank: int = 0
     reduced: frozenset[int] = frozenset()
     stored: tuple[Step, ...] = ()
+    numbers: tuple[ScalarExpr, ...] = ()
 
 
 Lower = Callable[[TracedGraph, AxisNames], Lowered]
@@ -374,6 +376,9 @@ def _same(first: Lowered, second: Lowered, shapes: dict[str, Any], attrs: dict[s
     ours, theirs = ([_written(s, shapes, attrs) for s in x.stored] for x in (first, second))
     if ours != theirs:
         return False
+    ours, theirs = ([evaluate(e, attrs, shapes) for e in x.numbers] for x in (first, second))
+    if ours != theirs:
+        return False
     if first.axes is not None and first.axes(second.rank) != set(second.reduced):
         return False
     calls, others = first.program.insts, second.program.insts
@@ -432,4 +437,5 @@ def _scalars(lowered: Lowered) -> list[list[ScalarExpr]]:
         [e for view in lowered.operands.values() for e in view.scalars()],
         [size for span in lowered.spans for size in span.sizes],
         [e for step in lowered.stored for e in step.scalars],
+        list(lowered.numbers),
     ]

@@ -15,7 +15,7 @@ from msopgen_wrap.families.call_variants import (
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.index.call import CallReader, IndexCall
 from msopgen_wrap.graph.other_traces import traces_with_others
-from msopgen_wrap.graph.scalars import with_attr
+from msopgen_wrap.graph.scalars import ScalarExpr, with_attr
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -96,7 +96,7 @@ def plan_index(
     """
     plan = IndexPlan(spec, family, variants, [], {"rows": MODES["rows"]})
     calls: list[tuple[IndexCall, int, dict[str, Any]]] = []
-    for read in read_variants(spec, variants, list(plan.served), first, CallReader):
+    for read in read_variants(spec, variants, list(plan.served), first, CallReader, _sizes):
         call = _with_axis_attr(spec, read.traced, read.call)
         # how values are joined is a matter of the variant's class, not of the tiling
         known = replace(call, axis=0, rank=0, combine="copy" if call.combine else "")
@@ -136,6 +136,12 @@ def plan_index(
     return plan
 
 
+def _sizes(call: IndexCall) -> tuple[ScalarExpr, ...]:
+    """Return what the tiling function computes of sizes."""
+    numbers = (number.expr for number in call.numbers if number is not None)
+    return (*call.sizes, *call.item_sizes, *numbers)
+
+
 def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall) -> int:
     """Return the axis from the front or, negative, from the end: what holds at every rank.
 
@@ -143,10 +149,6 @@ def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall)
         OpgenError: OPG204 where neither does.
     """
     found = [call, *(CallReader(spec, other, 0).read() for other in others)]
-    if any((c.sizes, c.item_sizes) != (call.sizes, call.item_sizes) for c in found):
-        reader = CallReader(spec, others[0], 0)
-        node = reader.anchor()
-        raise reader.refusal(node, "the sizes of the tensor depend on the rank of the inputs")
     axes = [(c.axis, c.axis - c.rank) for c in found]
     return axis_at_every_rank(spec, axes, bool(call.attr), f"the indexed axis of {spec.op}")
 
