@@ -12,11 +12,20 @@ from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.program import Program
-from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ranks, prove_ranks
+from msopgen_wrap.schedule.ranks import (
+    AxisNames,
+    Lowered,
+    axis_names,
+    other_ranks,
+    prove_ranks,
+    ranked_input,
+)
+from msopgen_wrap.schedule.views import Span
 from msopgen_wrap.spec.model import OpSpec
 
 CallT_co = TypeVar("CallT_co", covariant=True)
 CallT = TypeVar("CallT")
+Sizes = tuple[tuple[Span, ...], tuple[ScalarExpr, ...]]
 
 
 class Reader(Protocol[CallT_co]):
@@ -59,7 +68,7 @@ def read_variants(
     served: list[int],
     first: dict[int, TracedGraph],
     reader_of: Callable[..., Reader[CallT]],
-    numbers_of: Callable[[CallT], tuple[ScalarExpr, ...]] = lambda _: (),
+    sizes_of: Callable[[CallT], Sizes] = lambda _: ((), ()),
 ) -> Iterator[CallVariant[CallT]]:
     """Read the call of each variant that a pass serves, proved for every rank.
 
@@ -69,7 +78,7 @@ def read_variants(
         served: those to read, by position.
         first: graphs already traced, by position.
         reader_of: makes a reader of ``(spec, traced, combination, axis_names=names)``.
-        numbers_of: the numbers of a call that a rule over sizes gives at every rank.
+        sizes_of: what the tiling function computes of sizes for a call, beside its operands.
 
     Raises:
         OpgenError: the graph is not one call, or another one at another rank (OPG204).
@@ -78,13 +87,14 @@ def read_variants(
     def lower(traced: TracedGraph, names: AxisNames) -> Lowered:
         reader = reader_of(spec, traced, 0, axis_names=names)
         call = reader.read()
-        return Lowered(Program(), reader.operands, numbers=numbers_of(call))
+        spans, numbers = sizes_of(call)
+        return Lowered(Program(), reader.operands, spans, numbers=numbers)
 
     order = [p.name for p in spec.inputs]
     for index in served:
         traced = first.get(index) or trace(spec, variants[index])
         others = other_ranks(spec, traced)
-        names = axis_names(traced, others, lower)
+        names = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
         prove_ranks(spec, traced, others, lower, names)
         reader = reader_of(spec, traced, 0, axis_names=names)
         call = reader.read()

@@ -26,7 +26,7 @@ def _joined_rows(x: Any, matrix: Any) -> Any:
     if x.dim() != 2 or matrix.dim() != 2:
         return NotImplemented
     rows = x.reshape(x.shape[0], x.shape[1])
-    return torch.mm(rows, matrix).reshape(x.shape[0], matrix.shape[1])
+    return torch.mm(rows, matrix.contiguous()).reshape(x.shape[0], matrix.shape[1])
 
 
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:

@@ -39,6 +39,9 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
     tensors = [n for n in user.all_input_nodes if _shape(n) is not None]
     sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
     pointwise = torch.Tag.pointwise in getattr(user.target, "tags", ())
+    if not _is_number(number) and user.target is _SELECT:
+        _select(graph, repeated, user)
+        return
     if not _is_number(number) and not pointwise and user.target is not _UNSQUEEZE:
         return
     if user.target is _SELECT and len(sizes) > 1:
@@ -63,6 +66,30 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
         user.replace_input_with(repeated, number)
     elif tensors == [repeated]:
         _replace(graph, user, _copy(graph, user, repeated), sizes)
+
+
+def _select(graph: Graph, repeated: Node, user: Node) -> None:
+    """Replace a selection along a repeated axis: any of its elements is the one that is repeated."""
+    single: Any = repeated.args[0]
+    sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
+    place: Any = user.args[1]
+    axis = place % len(sizes)
+    shape = list(_shape(single))
+    if not same_size(shape.pop(axis), 1) or -1 in sizes:
+        return
+    if single.target is _UNSQUEEZE and single.args[1] % len(sizes) == axis:
+        source = single.args[0]
+    else:
+        with graph.inserting_before(user):
+            source = graph.call_function(torch.ops.aten.squeeze.dims, (single, [axis]))
+        value = single.meta["val"]
+        with value.fake_mode:
+            source.meta["val"] = value.squeeze(axis)
+    del sizes[axis]
+    if all(same_size(one, other) for one, other in zip(shape, _shape(user), strict=True)):
+        user.replace_all_uses_with(source)
+    else:
+        _replace(graph, user, source, sizes)
 
 
 def _copy(graph: Graph, user: Node, repeated: Node) -> Node:

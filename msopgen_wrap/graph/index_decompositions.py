@@ -6,6 +6,7 @@ is a mask of the row, so that what follows is a sum in the pass that computes th
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,7 +35,11 @@ _LIBRARY.impl("take_along", _take_along, "CPU")
 _LIBRARY.impl("take_along", _take_along_meta, "Meta")
 
 
-def _take_along_dim(input: Any, indices: Any, dim: Any = None) -> Any:
+def _wrapped_gather(x: Any, dim: int, index: Any) -> Any:
+    return torch.gather(x, dim, torch.remainder(index, x.shape[dim]))
+
+
+def _take_along_dim(gather: Callable[..., Any], input: Any, indices: Any, dim: Any = None) -> Any:
     """Gather with indices that count from the end where they are negative.
 
     PyTorch's own takes a remainder by the size of the axis, which a trace knows as a number only.
@@ -54,15 +59,18 @@ def _take_along_dim(input: Any, indices: Any, dim: Any = None) -> Any:
             value if all(statically_known_true(a == b) for a, b in alike) else value.expand(shape)
         )
 
-    return torch.ops.opgen.take_along(sized(input), dim, sized(indices))
+    return gather(sized(input), dim, sized(indices))
 
 
-def index_functions() -> dict[Any, Callable[..., Any]]:
-    """Return PyTorch's functions, each with what tracing calls in its place."""
-    return {
-        torch.take_along_dim: _take_along_dim,
-        torch.Tensor.take_along_dim: _take_along_dim,
-    }
+def index_functions(differentiated: bool) -> dict[Any, Callable[..., Any]]:
+    """Return PyTorch's functions, each with what tracing calls in its place.
+
+    Args:
+        differentiated: whether PyTorch differentiates the formula; the kit's op has no gradient.
+    """
+    gather = _wrapped_gather if differentiated else torch.ops.opgen.take_along
+    along = functools.partial(_take_along_dim, gather)
+    return {torch.take_along_dim: along, torch.Tensor.take_along_dim: along}
 
 
 # Values of ``reduction`` in ATen.

@@ -178,11 +178,9 @@ class Composites(TorchFunctionMode):
         self, differentiated: bool = False, first: dict[Any, Callable[..., Any]] | None = None
     ) -> None:
         super().__init__()
-        own = window_functions(differentiated)
+        own = {**window_functions(differentiated), **index_functions(differentiated)}
         if differentiated:
             own = {**own, **convolution_functions(), **DIFFERENTIATED}
-        else:
-            own = {**own, **index_functions()}
         self.replaced = {**_REPLACED, **own, **interpolate_functions(own)}
         self.first = first or {}
 

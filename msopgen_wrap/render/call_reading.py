@@ -269,6 +269,11 @@ def scalar_values(names: dict[Scalar, str], used: dict[str, Scalar]) -> list[dic
     ]
 
 
+def span_sizes(span: Span) -> str:
+    """Return the sizes of a span in C++."""
+    return f"{span.tensor}Shape.dim" if span.tensor else f"{{{', '.join(map(to_cpp, span.sizes))}}}"
+
+
 def span_lines(plan: OpPlan[Any], variant: int, span: Span, dims: str = "dims") -> list[str]:
     """Return the statements that extend a shape to what a tensor is expanded to.
 
@@ -278,9 +283,7 @@ def span_lines(plan: OpPlan[Any], variant: int, span: Span, dims: str = "dims") 
         span: the sizes that it is expanded to.
         dims: the variable of the shape; that of the iteration space without it.
     """
-    sizes = (
-        f"{span.tensor}Shape.dim" if span.tensor else f"{{{', '.join(map(to_cpp, span.sizes))}}}"
-    )
+    sizes = span_sizes(span)
     text = "an operand does not broadcast to the sizes that it is expanded to, %s"
     check = (
         f"OPGEN_CHECK(context, opgen::BroadcastDims({dims}, {sizes}), "

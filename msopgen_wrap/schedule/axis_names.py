@@ -114,7 +114,9 @@ def products(expr: Any) -> list[list[DimRef]]:
     if not isinstance(expr, Binary):
         return []
     if expr.op != "*":
-        return [*products(expr.left), *products(expr.right)]
+        both = [*products(expr.left), *products(expr.right)]
+        # a trace names sizes anew, and sorts the sides of these by the names
+        return sorted(both, key=_place) if expr.op in ("+", "min", "max") else both
     of_tensors: dict[str, list[DimRef]] = {}
     inner: list[list[DimRef]] = []
     for factor in factors(expr):
@@ -123,3 +125,7 @@ def products(expr: Any) -> list[list[DimRef]]:
         else:
             inner += products(factor)
     return [*(sorted(d, key=lambda dim: dim.axis) for d in of_tensors.values()), *inner]
+
+
+def _place(dims: list[DimRef]) -> tuple[str, int]:
+    return dims[0].tensor, dims[0].axis

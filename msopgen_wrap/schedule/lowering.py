@@ -240,11 +240,16 @@ class Lowerer(WordReader):
         sizes: Any = list(self._static(node.args[1]))
         source = self.values.get(node.args[0])  # type: ignore[arg-type]
         if isinstance(source, View) and not self._has_fixed_ranks():
-            sizes = _own_sizes_unsaid(node, source, sizes)
+            ruled = self.spec.param(source.tensor).shape is not None
+            sizes = _own_sizes_unsaid(node, source, sizes, ruled)
         users = list(node.users)
         if users and all(target_name(user) == PLACE for user in users):
+            rank = len(node.meta["val"].shape)
             for user in users:
-                sizes[int(user.args[1])] = 1  # type: ignore[arg-type]
+                place: Any = user.args[1]
+                from_end = rank - place % rank
+                if from_end <= len(sizes):
+                    sizes[-from_end] = 1
         self.expanded[node] = Span.of(sizes)
 
     def _check_spans(self) -> None:
@@ -411,22 +416,26 @@ class Lowerer(WordReader):
         return value
 
 
-def _own_sizes_unsaid(node: Node, view: View, sizes: list[Any]) -> list[Any]:
+def _own_sizes_unsaid(node: Node, view: View, sizes: list[Any], ruled: bool) -> list[Any]:
     """Return the sizes of an expand without those that its tensor has, of which ranks differ.
 
-    Sizes of another input are said, also where the sample has the same: this one may have size 1.
+    Sizes of another input are said, also where the sample has the same, if this one may have size 1.
 
     Args:
         node: the call of expand.
         view: what it expands.
         sizes: those that it is called with, as expressions.
+        ruled: whether a rule gives the shape of the tensor.
     """
     source: Any = node.args[0]
     own = [*[None] * (len(sizes) - len(source.meta["val"].shape)), *source.meta["val"].shape]
     whole = node.meta["val"].shape
     kept = [
         -1
-        if isinstance(said, DimRef) and said.tensor == view.tensor and same_size(known, size)
+        if isinstance(said, DimRef)
+        and (ruled or said.tensor == view.tensor)
+        and known is not None
+        and same_size(known, size)
         else said
         for known, size, said in zip(own, whole, sizes, strict=True)
     ]

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
-from msopgen_wrap.graph.scalars import AttrRef, Const, ScalarExpr
+from msopgen_wrap.graph.scalars import AttrRef, Const
 from msopgen_wrap.schedule.anchors import anchors
 from msopgen_wrap.schedule.calls import IDENTITY, RESHAPES, Node, is_expanded, target_name
 from msopgen_wrap.schedule.lowering import Lowerer
 from msopgen_wrap.schedule.program import Scalar
-from msopgen_wrap.schedule.views import View
+from msopgen_wrap.schedule.views import Span, View
 from msopgen_wrap.torch_import import torch
 
 # Parts of torch come after its door.
@@ -61,10 +61,14 @@ class IndexCall:
     combine: str = ""
     values: str = ""
     numbers: tuple[Scalar | None, Scalar | None] = (None, None)
-    sizes: tuple[ScalarExpr, ...] = ()
+    sizes: Span | None = None
     reshaped: bool = False
     items: str = ""
-    item_sizes: tuple[ScalarExpr, ...] = ()
+    item_sizes: Span | None = None
+
+    def spans(self) -> tuple[Span, ...]:
+        """Return the sizes that no operand has."""
+        return tuple(span for span in (self.sizes, self.item_sizes) if span is not None)
 
 
 @dataclass
@@ -167,10 +171,10 @@ class CallReader(Lowerer):
             raise self.refusal(value, f"{what} is computed") from error
         return self.values[node]
 
-    def sizes_of(self, node: Any) -> tuple[ScalarExpr, ...]:
+    def sizes_of(self, node: Any) -> Span:
         """Return the sizes of a tensor that repeats a number, or elements."""
         rank = len(node.meta["val"].shape)
-        return tuple(self.known_size(node, axis) for axis in range(rank))
+        return Span.of([self.known_size(node, axis) for axis in range(rank)])
 
     def _needed(self, node: Node) -> list[Node]:
         """Return a node and what it is made of, in the order of the graph."""
@@ -264,7 +268,7 @@ def _gather(reader: CallReader, node: Node) -> IndexCall:
         rank,
         rows=False,
         wraps=target_name(node) != "aten.gather.default",
-        sizes=reader.sizes_of(index) if is_expanded(index) and unknown else (),
+        sizes=reader.sizes_of(index) if is_expanded(index) and unknown else None,
         reshaped=reshaped,
     )
 
@@ -346,7 +350,7 @@ def _scattered(
         combine=combine,
         values=given,
         numbers=(number, value),
-        sizes=() if known else reader.sizes_of(table),
+        sizes=None if known else reader.sizes_of(table),
         reshaped=reshaped,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.call_variants import (
+    Sizes,
     axis_at_every_rank,
     different_variants,
     read_variants,
@@ -15,7 +16,7 @@ from msopgen_wrap.families.call_variants import (
 from msopgen_wrap.families.family import Family
 from msopgen_wrap.families.index.call import CallReader, IndexCall
 from msopgen_wrap.graph.other_traces import traces_with_others
-from msopgen_wrap.graph.scalars import ScalarExpr, with_attr
+from msopgen_wrap.graph.scalars import with_attr
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
@@ -23,7 +24,7 @@ from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import CPP_TYPE, DTYPE_BYTES, Program, Scalar
-from msopgen_wrap.schedule.views import StoredShape
+from msopgen_wrap.schedule.views import Span
 from msopgen_wrap.spec.model import OpSpec
 
 # Fields of the tiling struct that stand for the table of a scatter and for its values.
@@ -81,10 +82,6 @@ class IndexPlan(OpPlan[IndexBody]):
         """Return the attr that gives the axis."""
         return {self.call.attr} if self.call.attr else set()
 
-    def tiling_numbers(self) -> dict[str, Scalar]:
-        """Return the sizes of an index that no operand has."""
-        return {f"items{axis}": Scalar(size) for axis, size in enumerate(self.call.item_sizes)}
-
 
 def plan_index(
     family: Family, spec: OpSpec, variants: list[Variant], first: dict[int, TracedGraph]
@@ -96,7 +93,7 @@ def plan_index(
     """
     plan = IndexPlan(spec, family, variants, [], {"rows": MODES["rows"]})
     calls: list[tuple[IndexCall, int, dict[str, Any]]] = []
-    for read in read_variants(spec, variants, list(plan.served), first, CallReader, _sizes):
+    for read in read_variants(spec, variants, list(plan.served), first, CallReader, _sizes_of):
         call = _with_axis_attr(spec, read.traced, read.call)
         # how values are joined is a matter of the variant's class, not of the tiling
         known = replace(call, axis=0, rank=0, combine="copy" if call.combine else "")
@@ -115,9 +112,7 @@ def plan_index(
                 read.operands,
                 compute=compute,
                 combine=call.combine,
-                stored_shapes={spec.outputs[0].name: StoredShape((), call.sizes)}
-                if call.sizes
-                else {},
+                spans=call.spans(),
             )
             for combo in combos:
                 body.budgets[combo, "rows"] = budget(spec, body, call, combo)
@@ -136,10 +131,8 @@ def plan_index(
     return plan
 
 
-def _sizes(call: IndexCall) -> tuple[ScalarExpr, ...]:
-    """Return what the tiling function computes of sizes."""
-    numbers = (number.expr for number in call.numbers if number is not None)
-    return (*call.sizes, *call.item_sizes, *numbers)
+def _sizes_of(call: IndexCall) -> Sizes:
+    return call.spans(), tuple(number.expr for number in call.numbers if number is not None)
 
 
 def _axis_of_ranks(spec: OpSpec, others: Sequence[TracedGraph], call: IndexCall) -> int:
@@ -178,11 +171,13 @@ def _with_axis_attr(spec: OpSpec, traced: TracedGraph, call: IndexCall) -> Index
 
 def _known(call: IndexCall, name: str, value: Any) -> IndexCall:
     """Return a call whose sizes are those of a value of an attr."""
-    sizes, item_sizes = (
-        tuple(with_attr(size, name, value) for size in known)
-        for known in (call.sizes, call.item_sizes)
-    )
-    return replace(call, sizes=sizes, item_sizes=item_sizes)
+
+    def known(span: Span | None) -> Span | None:
+        if span is None:
+            return None
+        return replace(span, sizes=tuple(with_attr(size, name, value) for size in span.sizes))
+
+    return replace(call, sizes=known(call.sizes), item_sizes=known(call.item_sizes))
 
 
 def _shapes(spec: OpSpec, name: str) -> Diagnostic:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.families.index.plan import IndexBody, IndexPlan, by_element, joins_columns
-from msopgen_wrap.graph.host_text import attr_variable, to_cpp
-from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
+from msopgen_wrap.graph.host_text import attr_variable
+from msopgen_wrap.render.call_reading import scalar_fields, scalar_values, span_sizes
 from msopgen_wrap.render.tiling import (
     combo_dtypes,
     field_row,
@@ -71,8 +71,7 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             field_row("int64_t", "valueOffset", 0, f"the first element of {call.values}"),
         ]
     fields += scalar_fields(plan.scalar_names, plan.scalars())
-    numbers = {**plan.scalars(), **plan.tiling_numbers()}
-    values = shared_values(spec, plan, style, numbers, all_views=True)
+    values = shared_values(spec, plan, style, plan.scalars(), all_views=True)
     text = (
         environment("index")
         .get_template("tiling.cpp.jinja")
@@ -82,8 +81,8 @@ def render_tiling(plan: IndexPlan, style: str) -> TilingText:
             call=call,
             elements=plan.modes.get("elements"),
             columns=plan.modes.get("columns"),
-            sizes=[to_cpp(size) for size in call.sizes],
-            item_sizes=[to_cpp(size) for size in call.item_sizes],
+            sizes=call.sizes and span_sizes(call.sizes),
+            item_sizes=call.item_sizes and span_sizes(call.item_sizes),
             index_views=[f"{name}View" for name in call.indices],
             axis=attr_variable(call.attr) if call.attr else plan.axis,
             budgets=_budgets(plan),
