@@ -22,11 +22,14 @@ functional = torch.nn.functional
 
 
 def _joined_rows(x: Any, matrix: Any) -> Any:
-    """Return a product of which the rows of ``x`` are joined, also at rank 2."""
-    if x.dim() != 2 or matrix.dim() != 2:
+    """Return a product of which the rows of ``x`` are joined, also at rank 2.
+
+    PyTorch differentiates a product with a transposed view otherwise than other products.
+    """
+    if x.dim() < 2 or matrix.dim() != 2:
         return NotImplemented
-    rows = x.reshape(x.shape[0], x.shape[1])
-    return torch.mm(rows, matrix.contiguous()).reshape(x.shape[0], matrix.shape[1])
+    rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    return torch.mm(rows, matrix.contiguous()).reshape(*x.shape[:-1], matrix.shape[1])
 
 
 def _linear(x: Any, weight: Any, bias: Any = None) -> Any:

@@ -69,7 +69,7 @@ def _rewrite(graph: Graph, repeated: Node, user: Node) -> None:
 
 
 def _select(graph: Graph, repeated: Node, user: Node) -> None:
-    """Replace a selection along a repeated axis: any of its elements is the one that is repeated."""
+    """Replace a selection along a repeated axis: all of its elements are the same one."""
     single: Any = repeated.args[0]
     sizes: list[Any] = list(repeated.args[1])  # type: ignore[arg-type]
     place: Any = user.args[1]

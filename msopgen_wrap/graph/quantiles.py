@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msopgen_wrap.graph.placement import lined_up
 from msopgen_wrap.torch_import import torch
 
 # Interpolations -> the share of the upper neighbour, None where the place has it.
@@ -21,21 +22,21 @@ _ROUNDED: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _rows(x: Any, dim: Any) -> Any:
-    """Return ``x`` with the axis of the quantiles as the last one."""
+def _rows(x: Any, dim: Any) -> tuple[Any, int]:
+    """Return ``x`` with the axis of the quantiles, and that axis."""
     if dim is None:
-        return x.reshape(-1)
-    return x.unsqueeze(0) if not x.dim() else x.movedim(dim, -1)
+        return x.reshape(-1), 0
+    return (x, dim) if x.dim() else (x.unsqueeze(0), 0)
 
 
-def _places(rows: Any, q: Any, ignores_nan: bool) -> Any:
-    """Return where in a sorted row the quantiles lie, each row with an axis of one behind."""
-    last = rows.shape[-1] - 1
+def _places(rows: Any, axis: int, q: Any, ignores_nan: bool) -> Any:
+    """Return where in a sorted row the quantiles lie; the axis of the rows is kept as one of 1."""
     if ignores_nan:
-        numbers = torch.isnan(rows).logical_not().to(rows.dtype).sum(-1, keepdim=True)
+        numbers = torch.isnan(rows).logical_not().to(rows.dtype).sum(axis, keepdim=True)
         return torch.clamp((numbers - 1) * q, min=0)
     # NaN is sorted to the end: it is the quantile of its row
-    return torch.where(torch.isnan(rows[..., last:]), last, q * last).to(rows.dtype)
+    last = rows.shape[axis] - 1
+    return torch.where(torch.isnan(rows.narrow(axis, last, 1)), last, q * last).to(rows.dtype)
 
 
 def _quantile(ignores_nan: bool) -> Callable[..., Any]:
@@ -49,22 +50,25 @@ def _quantile(ignores_nan: bool) -> Callable[..., Any]:
             return NotImplemented  # PyTorch says what is wrong
         if interpolation not in {*_SHARES, *_ROUNDED} or not input.is_floating_point():
             return NotImplemented
-        rows = torch.sort(_rows(input, dim), dim=-1, stable=True)[0]
+        rows, axis = _rows(input, dim)
+        rows = torch.sort(rows, dim=axis, stable=True)[0]
         if several:
             rows = rows.unsqueeze(0)
+            axis += axis >= 0
             q = q.reshape([-1, *[1] * (rows.dim() - 1)])
-        place = _places(rows, q, ignores_nan)
-        number = torch.arange(rows.shape[-1], dtype=rows.dtype, device=rows.device)
+        place = _places(rows, axis, q, ignores_nan)
+        count = torch.arange(rows.shape[axis], dtype=rows.dtype, device=rows.device)
+        number = lined_up(rows, axis % rows.dim(), count)
 
         def at(position: Any) -> Any:
-            return torch.where(number == position, rows, 0).sum(-1)
+            return torch.where(number == position, rows, 0).sum(axis)
 
         if interpolation in _ROUNDED:
             found = at(_ROUNDED[interpolation](place))
         else:
             below = torch.floor(place)
             share = _SHARES[interpolation]
-            share = (place - below).squeeze(-1) if share is None else share
+            share = (place - below).squeeze(axis) if share is None else share
             found = torch.lerp(at(below), at(torch.ceil(place)), share)
         if symbolic:  # PyTorch refuses others
             given = torch.full((), q, dtype=found.dtype, device=found.device)

@@ -21,6 +21,8 @@ from msopgen_wrap.spec.sample_values import given_lists
 # Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
 # the last one is divisible by 2, 3 and 4 for ops that split it.
 _SIZES = (13, 11, 17, 19, 3, 5, 7, 24)
+# Where a rule divides one of these, so that none or one is left, which a trace takes for a number.
+_LARGER = (13, 11, 17, 19, 18, 15, 10, 24)
 # Where an attr counts something, sizes that many numbers divide.
 _DIVISIBLE = (4, 8, 2, 16, 6, 12, 24, 36)
 # Where the square of such a number divides channels, as in F.pixel_shuffle.
@@ -316,8 +318,30 @@ def _at_rank(
 def _shapes_at(
     spec: OpSpec, rank: int, attrs: dict[str, Any], sizes: tuple[int, ...] = ()
 ) -> dict[str, Any] | None:
+    if sizes or count_attrs(spec):
+        return _shapes_of(spec, rank, attrs, sizes or _DIVISIBLE)
+    shapes = _shapes_of(spec, rank, attrs, _SIZES)
+    if shapes is not None and _has_few(spec, shapes):
+        larger = _shapes_of(spec, rank, attrs, _LARGER)
+        return shapes if larger is None or _has_few(spec, larger) else larger
+    return shapes
+
+
+def _has_few(spec: OpSpec, shapes: dict[str, Any]) -> bool:
+    """Whether a rule gives an axis of an input size 0 or 1 which it does not have in every call."""
+    for param in spec.inputs:
+        if param.shape is not None and param.name in shapes:
+            shape = first_shape(shapes[param.name])
+            settled = settled_axes(param, len(shape))
+            if any(size < 2 and axis not in settled for axis, size in enumerate(shape)):
+                return True
+    return False
+
+
+def _shapes_of(
+    spec: OpSpec, rank: int, attrs: dict[str, Any], sizes: tuple[int, ...]
+) -> dict[str, Any] | None:
     shapes: dict[str, Any] = {}
-    sizes = sizes or (_DIVISIBLE if count_attrs(spec) else _SIZES)
     for param in spec.inputs:
         shape = _one_shape(param, rank, shapes, attrs, sizes)
         if shape is None:

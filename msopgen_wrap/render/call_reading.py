@@ -232,7 +232,9 @@ def step_call(step: Step) -> str:
         assert isinstance(step.start, AttrRef)
         return f"PermuteAll({attr_variable(step.start.name)}, {step.start.name}Attr->GetSize())"
     if step.op == "permute":
-        return f"Permute({{{', '.join(map(str, step.axes))}}})"
+        parts = [step.axes[: step.axis], step.axes[step.axis :]] if step.axis else [step.axes]
+        lists = ", ".join("{" + ", ".join(map(str, axes)) + "}" for axes in parts)
+        return f"Permute({lists})"
     return f"{step.op.capitalize()}({step.axis})"
 
 

@@ -29,6 +29,8 @@ class AxisNames(dict[tuple[str, int], int]):
         heads: the numbers of those that change the same first axes.
         fronts: the numbers of the views of a graph whose axes count from the front.
         behind: the numbers of the chains of axes of size 1 that are longer at a higher rank.
+        orders: the first and the last axes of permutes, by their numbers, between which all other
+            axes lie in their order; of those that do more than order as many last axes.
         ranked: an input that has this rank.
     """
 
@@ -43,12 +45,14 @@ class AxisNames(dict[tuple[str, int], int]):
         self.tails, self.heads = tails, heads
         self.fronts: frozenset[int] = frozenset()
         self.behind: frozenset[int] = frozenset()
+        self.orders: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
         self.ranked = ""
 
     def with_names(self, names: AxisNames) -> AxisNames:
         """Return the names of axes, with what else is known of the graph."""
         names.tails, names.heads = self.tails, self.heads
         names.fronts, names.behind, names.ranked = self.fronts, self.behind, self.ranked
+        names.orders = self.orders
         return names
 
     def unnamed(self) -> AxisNames:

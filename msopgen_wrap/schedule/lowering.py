@@ -27,7 +27,7 @@ from msopgen_wrap.schedule.calls import (
     lowers,
     target_name,
 )
-from msopgen_wrap.schedule.open_axes import axis_views, chains_behind
+from msopgen_wrap.schedule.open_axes import OpenOrder, axis_views, chains_behind, permutes
 from msopgen_wrap.schedule.peepholes import narrow_stores
 from msopgen_wrap.schedule.program import (
     I32,
@@ -289,12 +289,17 @@ class Lowerer(WordReader):
             node,
             lambda axis: self._intermediate_size(node.args[0], axis),  # type: ignore[arg-type]
             front=bool(self.axis_names.fronts) and self._counts_from_front(node),
+            order=self._open_order(node) if self.axis_names.orders else None,
         )
         return self._behind(node, found) if self.axis_names.behind else found
 
     def _counts_from_front(self, node: Node) -> bool:
         every = axis_views(self.traced.graph)
         return node in every and every.index(node) in self.axis_names.fronts
+
+    def _open_order(self, node: Node) -> OpenOrder | None:
+        every = permutes(self.traced.graph)
+        return self.axis_names.orders.get(every.index(node)) if node in every else None
 
     def _behind(self, node: Node, view: Any) -> Any:
         """Return a view with as many axes behind as the rank of a call asks for."""
@@ -419,7 +424,8 @@ class Lowerer(WordReader):
 def _own_sizes_unsaid(node: Node, view: View, sizes: list[Any], ruled: bool) -> list[Any]:
     """Return the sizes of an expand without those that its tensor has, of which ranks differ.
 
-    Sizes of another input are said, also where the sample has the same, if this one may have size 1.
+    Sizes of another input are said, also where the sample has the same: this one may have size 1,
+    where no rule gives its shape.
 
     Args:
         node: the call of expand.

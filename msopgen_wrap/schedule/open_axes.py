@@ -21,6 +21,8 @@ _AXIS_VIEWS = frozenset(
         *("aten.select.int", "aten.slice.Tensor", "aten.unfold.default", PLACE, *SPLITS),
     )
 )
+# The first and the last axes of an order, each as an axis of what is ordered, for every rank.
+OpenOrder = tuple[tuple[int, ...], tuple[int, ...]]
 _COUNTING = ("aten.arange.start_step", "prims.iota.default")
 
 
@@ -97,6 +99,60 @@ def fronts(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
         if axes == others and not from_end:
             found.add(number)
     return frozenset(found)
+
+
+def permutes(graph: torch.fx.Graph) -> list[Node]:
+    """Return the calls of a graph that order all axes of what they are given."""
+    return [n for n in graph.nodes if str(n.target) == "aten.permute.default"]
+
+
+def orders(traced: TracedGraph, other: TracedGraph) -> dict[int, OpenOrder]:
+    """Return what permutes do at every rank that do not only order as many last axes at another.
+
+    Returns:
+        by the number of the permute: its first and its last axes; all others lie between them.
+    """
+    ours, theirs = permutes(traced.graph), permutes(other.graph)
+    if len(ours) != len(theirs):
+        return {}
+    found = {}
+    for number, (one, two) in enumerate(zip(ours, theirs, strict=True)):
+        order = _open_order(list(one.args[1]), list(two.args[1]))  # type: ignore[arg-type]
+        if order is not None:
+            found[number] = order
+    return found
+
+
+def _open_order(one: list[int], two: list[int]) -> OpenOrder | None:
+    """Return the first and the last axes of two orders between which all others lie.
+
+    Returns:
+        None where the ranks are the same, or the axes that are ordered are the last ones of both.
+    """
+    rank, other = len(one), len(two)
+    if rank == other or _last_axes(one) == _last_axes(two):
+        return None
+    for count in range(min(rank, other) + 1):
+        for front in range(count + 1):
+            back = count - front
+            between = [o[front : len(o) - back] for o in (one, two)]
+            if any(axes != sorted(axes) for axes in between):
+                continue
+            ends = [
+                {a, a - rank} & {b, b - other}
+                for part in (slice(0, front), slice(-back, None) if back else slice(0, 0))
+                for a, b in zip(one[part], two[part], strict=True)
+            ]
+            if all(ends):
+                names = [min(end) for end in ends]
+                return tuple(names[:front]), tuple(names[front:])
+    return None
+
+
+def _last_axes(order: list[int]) -> list[int]:
+    """Return an order without the first axes that stay, counted from the end."""
+    stay = next((i for i, axis in enumerate(order) if i != axis), len(order))
+    return [axis - len(order) for axis in order[stay:]]
 
 
 def behind(traced: TracedGraph, other: TracedGraph, ranked: str) -> frozenset[int]:

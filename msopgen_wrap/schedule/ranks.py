@@ -24,7 +24,7 @@ from msopgen_wrap.graph.scalars import evaluate as evaluate_scalar
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.views import reshapes
 from msopgen_wrap.schedule.axis_names import AxisNames, named, products
-from msopgen_wrap.schedule.open_axes import behind, fronts, heads, tails
+from msopgen_wrap.schedule.open_axes import behind, fronts, heads, orders, tails
 from msopgen_wrap.schedule.program import Inst, Program, Scalar, Val
 from msopgen_wrap.schedule.views import Span, Step, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
@@ -115,9 +115,11 @@ def apply_steps(view: View, shapes: dict[str, tuple[int, ...]], attrs: dict[str,
             axes = step.axes
             if step.named:
                 axes = evaluate_scalar(step.start, attrs, shapes)
-            order = [*range(rank - len(axes)), *(_axis(a, rank) for a in axes)]
-            result.dim = [result.dim[a] for a in order]
-            result.stride = [result.stride[a] for a in order]
+            outer = [_axis(a, rank) for a in axes]
+            between = [a for a in range(rank) if a not in outer]
+            places = [*outer[: step.axis], *between, *outer[step.axis :]]
+            result.dim = [result.dim[a] for a in places]
+            result.stride = [result.stride[a] for a in places]
         elif step.op == "reshape":
             sizes = [int(evaluate_scalar(s, attrs, shapes)) for s in step.shape]
             front = result.dim[: step.axis] if step.axis < 0 else []
@@ -292,6 +294,7 @@ def axis_names(
             plain.heads = heads(traced, others[0])
             plain.fronts, plain.ranked = fronts(traced, others[0]), ranked
             plain.behind = behind(traced, others[0], ranked)
+            plain.orders = orders(traced, others[0])
     first = _scalars(lower(traced, plain))
     if not others or not any(products(e) for group in first for e in group):
         return plain
@@ -328,7 +331,7 @@ def _with_lower_ranks(
 
     Two axes of the sample, one counted from each end, are the same axis at a lower rank.
     """
-    if not (names.fronts or names.behind) or reshapes(traced.graph):
+    if not (names.fronts or names.behind or names.orders) or reshapes(traced.graph):
         return others  # a reshape of fewer axes lacks sizes of 1 and means the same
     found = list(others)
     known = {open_rank(spec, t) for t in (traced, *others)}

@@ -31,6 +31,7 @@ class Step:
 
     ``op`` is one of ``slice`` (axis, start, length), ``slab`` (the same, of an output),
     ``unsqueeze`` (axis in the result), ``squeeze`` (axis), ``permute`` (order of the last axes, or
+    of the first ``axis`` and the last ones, or
     in ``start`` the list attr that orders all of them), ``select`` (axis, index), ``flip`` (axis),
     ``every`` (axis, step in ``length``), ``diagonal`` (two axes, shift in ``start``), ``unfold``
     (axis, size of a window in ``length``, step in ``start``), ``place`` (axis, elements before in
@@ -247,12 +248,14 @@ def apply_view(
     size_of: Callable[[int], ScalarExpr | None] = lambda axis: None,
     *,
     front: bool = False,
+    order: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> Any:
     """Return the view after an ATen view op (a list of views for a split).
 
     Args:
         size_of: what gives the size of an axis of the view, where its steps do not.
         front: whether its axes count from the front at every rank, else from the end.
+        order: of a permute whose axes count from both ends, its first and its last axes.
     """
     counted = _from_front if front else _from_end
     if target != "aten.expand.default" and view.leading:
@@ -294,10 +297,12 @@ def apply_view(
     if target in ("aten.permute.default", "aten.transpose.int", "aten.t.default"):
         if args and isinstance(args[0], AttrRef):
             return then(Step("permute", start=args[0]))
-        order = _permutation(target, args, rank)
-        while order and order[0] == -len(order):
-            order = order[1:]  # stays in front, with whatever a tensor of higher rank has there
-        return then(Step("permute", axes=order)) if order else view
+        if order is not None:
+            return then(Step("permute", len(order[0]), axes=(*order[0], *order[1])))
+        last = _permutation(target, args, rank)
+        while last and last[0] == -len(last):
+            last = last[1:]  # stays in front, with whatever a tensor of higher rank has there
+        return then(Step("permute", axes=last)) if last else view
     if target == "aten.select.int":
         axis = counted(args[0], rank)
         return then(Step("select", axis, _expr(args[1])), -1)

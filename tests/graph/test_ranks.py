@@ -32,12 +32,12 @@ FRONT = [
     "x.narrow(1, 0, 2) * 2",
     "x.select(0, 1) * 2",
     "x.unsqueeze(1) * 2",
+    "x.transpose(0, 1) * 2",
 ]
 # Other things at other ranks, counted from either end.
 OTHER = [
     "F.softmax(x)",
     "x.sum((0, 1, 2), keepdim=True) * x",
-    "x.transpose(0, 1) * 2",
     "x - x.mean((1, 2), keepdim=True) if x.dim() > 2 else x",
     "x * x.dim()",
     "x * x.ndim",
@@ -82,6 +82,7 @@ OF_FIRST = {
     "z = x[0] + x.select(0, -1)": "[*x[1:]]",
     "z = x.repeat_interleave(3, -1)": "[*x[:-1], x[-1] * 3]",
     "z = x.reshape(x.shape[0], -1).sum(1)": "[x[0]]",
+    "z = x.quantile(0.3, 0)": "[*x[1:]]",
 }
 
 
@@ -96,6 +97,14 @@ OF_SECOND = {
     "z = F.batch_norm(x, None, None, m, training=True)": "like x",
     "z = F.prelu(x, m)": "like x",
 }
+# Of axes counted from both ends, between which all others lie.
+OF_BOTH = {
+    "z = x.transpose(0, -1) * 2": "[x[-1], *x[1:-1], x[0]]",
+    "z = x.swapaxes(0, 1) + 1": "[x[1], x[0], *x[2:]]",
+    "z = F.layer_norm(x.movedim(1, -1), (x.shape[1],)).movedim(-1, 1)": "like x",
+    "z = x.movedim(0, -1).softmax(-1)": "[*x[1:], x[0]]",
+    "z = x.movedim(-1, 0).cumsum(0)": "[x[-1], *x[:-1]]",
+}
 SHAPES_OF_FIRST = ((7,), (1,), (2, 300), (3, 1, 5), (4, 3, 2, 33), (2, 1, 3, 1, 2, 9))
 SHAPES_OF_SECOND = ((4, 5), (2, 300), (2, 1, 5), (4, 3, 2, 33), (6, 2, 3, 1, 9))
 
@@ -103,8 +112,8 @@ SHAPES_OF_SECOND = ((4, 5), (2, 300), (2, 1, 5), (4, 3, 2, 33), (6, 2, 3, 1, 9))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("formulas", "shapes"),
-    [(OF_FIRST, SHAPES_OF_FIRST), (OF_SECOND, SHAPES_OF_SECOND)],
-    ids=["first", "second"],
+    [(OF_FIRST, SHAPES_OF_FIRST), (OF_SECOND, SHAPES_OF_SECOND), (OF_BOTH, SHAPES_OF_SECOND)],
+    ids=["first", "second", "both"],
 )
 def test_axes_from_the_front_of_tensors_of_any_rank(formulas, shapes, tmp_path):
     """One op, whose outputs have parts of their own."""

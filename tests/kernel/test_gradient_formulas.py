@@ -200,6 +200,24 @@ RIGHT_OF_PRODUCTS = {
         "F.scaled_dot_product_attention(q, k, v, m)", heads=True, mask="bool"
     ),
 }
+# Views, indices and products whose gradients have axes that count from either end.
+INDEX = "i: {dtype: int64, shape: like x}"
+ROWS_OF = "i: {dtype: int64, rank: 1}"
+RIGHT_OF_RANKS = {
+    "axes of both ends": Formula(
+        "x.transpose(0, -1).exp()", "[x[-1], *x[1:-1], x[0]]", (), "[2, 5]"
+    ),
+    "a diagonal": Formula("x.diagonal(dim1=-2, dim2=-1).sum(-1)", "[*x[:-2]]", (), "[2, 5]"),
+    "rows of both factors": Formula("x[i] * x[i]", "[i[0], *x[1:]]", (ROWS_OF,), "[2, 4]"),
+    "a sum of rows": Formula("x[i].sum(0)", "[*x[1:]]", (ROWS_OF,), "[2, 4]"),
+    "elements along the first axis": Formula("x.exp().gather(0, i)", "like x", (INDEX,), "[2, 4]"),
+    "elements in any order": Formula("x.take_along_dim(i, -1)", "like x", (INDEX,), "[2, 4]"),
+    "a median": Formula("x.median(0).values", "[*x[1:]]", (), "[2, 4]"),
+    "a product with itself": Formula("x @ x.mT", "[*x[:-1], x[-2]]", (), "[2, 4]"),
+    "windows of one sum": Formula(
+        "F.pad(x, (1, 1)).unfold(-1, 3, 1).sum(-1)", "like x", (), "[2, 4]"
+    ),
+}
 RIGHT_OF_ROWS = {
     "rows that there may not be": rows(
         "there = (i >= 0) & (i < x.shape[0])\n"
@@ -235,7 +253,13 @@ class Examiner(GradientExaminer):
         return str(formula.spec(name))
 
 
-EVERY = {**RIGHT, **RIGHT_OF_PRODUCTS, **RIGHT_OF_ROWS, "samples by a grid": Text(SAMPLES)}
+EVERY = {
+    **RIGHT,
+    **RIGHT_OF_PRODUCTS,
+    **RIGHT_OF_ROWS,
+    **RIGHT_OF_RANKS,
+    "samples by a grid": Text(SAMPLES),
+}
 
 
 @pytest.mark.slow

@@ -323,42 +323,40 @@ struct View {
         return Reshape(all);
     }
     // The last axes, in another order; those before stay where they are.
-    bool Permute(const std::vector<int64_t>& axes) {
-        if (axes.size() > dim.size()) {
-            return false;
-        }
-        const int64_t stay = Rank() - static_cast<int64_t>(axes.size());
-        std::vector<int64_t> newDim(dim.begin(), dim.begin() + stay);
-        std::vector<int64_t> newStride(stride.begin(), stride.begin() + stay);
-        std::vector<int64_t> newFrom(from.begin(), from.begin() + stay);
-        std::vector<int64_t> newTo(to.begin(), to.begin() + stay);
-        for (size_t k = 0; k < axes.size(); ++k) {
-            size_t i = 0;
-            if (!Axis(axes[k], i)) {
-                return false;
+    bool Permute(const std::vector<int64_t>& axes) { return Permute({}, axes); }
+    // The axes that become the first and the last ones; the others lie between them, in their order.
+    bool Permute(const std::vector<int64_t>& first, const std::vector<int64_t>& last) {
+        std::vector<size_t> order;
+        std::vector<bool> taken(dim.size(), false);
+        for (const std::vector<int64_t>* axes : {&first, &last}) {
+            for (const int64_t axis : *axes) {
+                size_t i = 0;
+                if (!Axis(axis, i) || taken[i]) {
+                    return false;
+                }
+                taken[i] = true;
+                order.push_back(i);
             }
-            newDim.push_back(dim[i]);
-            newStride.push_back(stride[i]);
-            newFrom.push_back(from[i]);
-            newTo.push_back(to[i]);
         }
-        dim = newDim;
-        stride = newStride;
-        from = newFrom;
-        to = newTo;
+        std::vector<size_t> between;
+        for (size_t i = 0; i < dim.size(); ++i) {
+            if (!taken[i]) {
+                between.push_back(i);
+            }
+        }
+        order.insert(order.begin() + static_cast<int64_t>(first.size()), between.begin(), between.end());
+        const View old = *this;
+        for (size_t k = 0; k < order.size(); ++k) {
+            dim[k] = old.dim[order[k]];
+            stride[k] = old.stride[order[k]];
+            from[k] = old.from[order[k]];
+            to[k] = old.to[order[k]];
+        }
         return true;
     }
 
     // All axes, in an order that names each of them once.
     bool PermuteAll(const int64_t* axes, size_t count) {
-        std::vector<bool> taken(dim.size(), false);
-        for (size_t k = 0; k < count; ++k) {
-            size_t i = 0;
-            if (!Axis(axes[k], i) || taken[i]) {
-                return false;
-            }
-            taken[i] = true;
-        }
         return count == dim.size() && Permute(std::vector<int64_t>(axes, axes + count));
     }
 
