@@ -240,7 +240,9 @@ class Lowerer(WordReader):
         sizes: Any = list(self._static(node.args[1]))
         source = self.values.get(node.args[0])  # type: ignore[arg-type]
         if isinstance(source, View) and not self._has_fixed_ranks():
-            ruled = self.spec.param(source.tensor).shape is not None
+            # a rule gives an input the sizes that it has in the sample; all sizes of one input hold
+            # whichever axes of this one an attr makes 1
+            ruled = self.spec.param(source.tensor).shape is not None and not Span.of(sizes).tensor
             sizes = _own_sizes_unsaid(node, source, sizes, ruled)
         users = list(node.users)
         if users and all(target_name(user) == PLACE for user in users):

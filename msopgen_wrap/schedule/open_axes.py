@@ -102,8 +102,9 @@ def fronts(traced: TracedGraph, other: TracedGraph) -> frozenset[int]:
 
 
 def permutes(graph: torch.fx.Graph) -> list[Node]:
-    """Return the calls of a graph that order all axes of what they are given."""
-    return [n for n in graph.nodes if str(n.target) == "aten.permute.default"]
+    """Return the calls of a graph that order all axes of a tensor, but where an attr does."""
+    calls = [n for n in graph.nodes if str(n.target) == "aten.permute.default"]
+    return [n for n in calls if isinstance(n.args[1], (list, tuple))]
 
 
 def orders(traced: TracedGraph, other: TracedGraph) -> dict[int, OpenOrder]:

@@ -28,6 +28,7 @@ from msopgen_wrap.families.row.extents import (
     spread_operands,
 )
 from msopgen_wrap.families.row.lowering import RowLowerer
+from msopgen_wrap.families.row.open_ranks import axes_of_ranks, reduced_ranks
 from msopgen_wrap.families.row.passes import (
     Piece,
     holds_last_chunk,
@@ -90,8 +91,8 @@ def plan_row(
             traced = first.get(index) if combo == 0 and index in first else None
             traced = traced or trace(spec, variant, combo)
             if combo == 0:
-                others = other_ranks(spec, traced)
-                open_axes = _open_axes(spec, [traced, *others])
+                others, unreduced = reduced_ranks(traced, other_ranks(spec, traced))
+                open_axes = axes_of_ranks(spec, [traced, *others], unreduced)
                 lower = functools.partial(_lowered, spec, open_axes, False)
                 ends = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
                 others_of = functools.cache(functools.partial(traces_with_others, spec, traced))
@@ -224,31 +225,6 @@ def _lowered(
     views = {**lowerer.operands, **lowerer.indices}
     spans, stored = lowerer.spans(), lowerer.stored_steps()
     return Lowered(program, views, spans, by_rank, rank, reduced, stored)
-
-
-def _open_axes(spec: OpSpec, graphs: list[TracedGraph]) -> ReducedAxes | None:
-    """Return what gives the reduced axes of graphs of several ranks.
-
-    None where the rank is fixed, or no rule gives the axes of all ranks.
-    """
-    found: list[tuple[int, frozenset[int]]] = []
-    for traced in graphs if len(graphs) > 1 else ():
-        try:
-            space = GraphAxes(spec, traced)
-        except OpgenError:
-            return None
-        found.append((space.rank, space.reduced))
-    if not found:
-        return None
-    rank, reduced = found[0]
-    axes = tuple(sorted(reduced))
-    rules = (
-        ReducedAxes(kept=rank - len(reduced)),
-        ReducedAxes(axes=tuple(a - rank for a in axes)),
-        ReducedAxes(axes=axes),
-        ReducedAxes(but=tuple(sorted(set(range(rank)) - reduced))),
-    )
-    return next((r for r in rules if all(r.at(n) == known for n, known in found)), None)
 
 
 def _axes_rule(
