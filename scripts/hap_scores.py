@@ -254,10 +254,10 @@ class _Runner:
         raise ValueError(f"the spec does not take {', '.join(dtypes.values())}")
 
     def _attrs(self, given: dict[str, Any], shapes: dict[str, Any]) -> dict[str, Any]:
-        from msopgen_wrap.graph.sample import sample_attrs
+        from msopgen_wrap.graph.sample import call_attrs
 
         names = paired([a.name for a in self.spec.attrs], list(given))
-        values = dict(sample_attrs(self.spec))
+        values: dict[str, Any] = {}
         first: list[int] = next((s for s in shapes.values() if s is not None), [])
         for name, value in given.items():
             own = names.get(name)
@@ -267,7 +267,7 @@ class _Runner:
                 if allowed and value not in allowed:
                     raise ValueError(f"the spec does not take {own}={value!r}")
                 values[own] = value
-        return values
+        return call_attrs(self.spec, values)
 
 
 def _listed(value: Any, count: int) -> list[str]:

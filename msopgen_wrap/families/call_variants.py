@@ -108,18 +108,20 @@ def prove_numbers(
     call: tuple[Any, dict[str, Any]],
     reader_of: Callable[..., Reader[Any]],
     others: Mapping[str, Iterable[Any]],
+    what: str = "convolution",
 ) -> None:
-    """Prove that attrs which shape a graph are numbers of its convolution, and nothing else.
+    """Prove that attrs which shape a graph are numbers of its call, and nothing else.
 
     Args:
         spec: the op.
         traced: a graph of it.
-        call: its convolution, and the operands.
+        call: its call, and the operands.
         reader_of: makes a reader of ``(spec, traced, combination)``.
         others: other values of each attr that shapes the graph.
+        what: whose numbers they are.
 
     Raises:
-        OpgenError: OPG202 where the convolution is another one with such a value.
+        OpgenError: OPG202 where the call is another one with such a value.
     """
     for name, values in others.items():
         for value in values:
@@ -131,10 +133,10 @@ def prove_numbers(
                 raise OpgenError(
                     Diagnostic(
                         "OPG202",
-                        f"attr {name!r} changes what compute does beyond the convolution",
+                        f"attr {name!r} changes what compute does beyond the {what}",
                         spec.attr(name).location,
                         "the kernel is generated once and must serve every value",
-                        "give it `allowed:` values, or use it only as a number of the convolution",
+                        f"give it `allowed:` values, or use it only as a number of the {what}",
                     )
                 )
 

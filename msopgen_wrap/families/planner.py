@@ -19,6 +19,7 @@ from msopgen_wrap.families.order import Order
 from msopgen_wrap.families.parts import Parts
 from msopgen_wrap.families.parts.curable import curable
 from msopgen_wrap.families.parts.step_loops import loop_refusal
+from msopgen_wrap.families.resize import Resize
 from msopgen_wrap.families.row import Row
 from msopgen_wrap.families.scan import Scan
 from msopgen_wrap.families.schedule_checks import check_schedule
@@ -44,6 +45,7 @@ FAMILIES: tuple[Family, ...] = (
     Convolution(),
     Depthwise(),
     Window(),
+    Resize(),
     Order(),
     Row(),
     Foreach(),

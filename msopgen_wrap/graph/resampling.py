@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msopgen_wrap.graph.placement import lined_up
-from msopgen_wrap.graph.symbols import declare_sizes
+from msopgen_wrap.graph.symbols import declare_sizes, empty_of
 from msopgen_wrap.torch_import import torch
 
 functional = torch.nn.functional
@@ -37,22 +37,22 @@ def _numbers(length: Any, x: Any) -> Any:
 # ---- interpolate ---------------------------------------------------------------------------------
 
 
-def _ratio(size: Any, length: Any, scale: Any) -> Any:
+def _ratio(size: Any, length: Any, scale: Any, corners: bool = False) -> Any:
     """Return how many elements of the input lie under one of the output."""
+    if corners:
+        return (size - 1) / torch.sym_max(length - 1, 1)
     return size / length if scale is None else 1.0 / scale
 
 
-def _positions(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
+def _positions(x: Any, length: Any, ratio: Any, corners: bool) -> Any:
     """Return where in an axis of ``x`` the elements of the output lie."""
-    size, numbers = x.shape[axis], _numbers(length, x)
-    if corners:
-        return numbers * ((size - 1) / torch.sym_max(length - 1, 1))
-    return (numbers + 0.5) * _ratio(size, length, scale) - 0.5
+    numbers = _numbers(length, x)
+    return numbers * ratio if corners else (numbers + 0.5) * ratio - 0.5
 
 
-def _linear(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
+def _linear(x: Any, axis: int, length: Any, ratio: Any, corners: bool) -> Any:
     last = x.shape[axis] - 1
-    at = torch.clamp(_positions(x, axis, length, scale, corners), min=0)
+    at = torch.clamp(_positions(x, length, ratio, corners), min=0)
     low = torch.clamp(at.to(torch.int32), max=last)
     high = torch.clamp(low + 1, max=last)
     share = lined_up(x, axis, torch.clamp(at - low, 0, 1))
@@ -70,9 +70,9 @@ def _cubic_weights(t: Any) -> list[Any]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-def _cubic(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
+def _cubic(x: Any, axis: int, length: Any, ratio: Any, corners: bool) -> Any:
     last = x.shape[axis] - 1
-    at = _positions(x, axis, length, scale, corners)
+    at = _positions(x, length, ratio, corners)
     low = torch.floor(at)
     weights = _cubic_weights(torch.clamp(at - low, 0, 1))
     whole = low.to(torch.int32)
@@ -83,14 +83,47 @@ def _cubic(x: Any, axis: int, length: Any, scale: Any, corners: bool) -> Any:
     return functools.reduce(torch.add, terms)
 
 
-def _nearest(x: Any, lengths: list[Any], scales: list[Any], exact: bool) -> Any:
-    """Return elements of the input: rows of it, then elements of these."""
+def _nearest(shift: float) -> Callable[..., Any]:
+    def nearest(x: Any, axis: int, length: Any, ratio: Any, corners: bool) -> Any:
+        at = (_numbers(length, x) + shift) * ratio
+        return torch.index_select(x, axis, torch.clamp(at.to(torch.int32), max=x.shape[axis] - 1))
+
+    return nearest
+
+
+# Mode of an axis -> what resamples it.
+_OF_AXIS: dict[str, Callable[..., Any]] = {
+    "nearest": _nearest(0.0),
+    "nearest-exact": _nearest(0.5),
+    "linear": _linear,
+    "cubic": _cubic,
+}
+
+
+def _by_axes(x: Any, mode: str, lengths: Any, ratios: Any, corners: bool) -> Any:
+    """Resample the last axes, the last one last, so that whole rows move before elements."""
     first = x.dim() - len(lengths)
-    for axis, (length, scale) in enumerate(zip(lengths, scales, strict=True), first):
-        size = x.shape[axis]
-        at = (_numbers(length, x) + (0.5 if exact else 0.0)) * _ratio(size, length, scale)
-        x = torch.index_select(x, axis, torch.clamp(at.to(torch.int32), max=size - 1))
+    for axis, (length, ratio) in enumerate(zip(lengths, ratios, strict=True), first):
+        x = _OF_AXIS[mode](x, axis, length, ratio, corners)
     return x
+
+
+_LIBRARY = torch.library.Library("opgen", "FRAGMENT")
+_LIBRARY.define(
+    "resize(Tensor x, str mode, SymInt[] lengths, Scalar[] ratios, bool corners) -> Tensor"
+)
+
+
+def _resize(x: Any, mode: str, lengths: Any, ratios: Any, corners: bool) -> Any:
+    return _by_axes(x, mode, lengths, ratios, corners).to(x.dtype)
+
+
+def _resize_meta(x: Any, mode: str, lengths: Any, ratios: Any, corners: bool) -> Any:
+    return empty_of(x, [*x.shape[: x.dim() - len(lengths)], *lengths])
+
+
+_LIBRARY.impl("resize", _resize, "CPU")
+_LIBRARY.impl("resize", _resize_meta, "Meta")
 
 
 def _lengths(x: Any, size: Any, scale_factor: Any) -> tuple[list[Any], list[Any]]:
@@ -108,11 +141,14 @@ def _whole(number: Any) -> Any:
     return torch.sym_int(number)
 
 
-def interpolate_functions(pools: Mapping[Any, Callable[..., Any]]) -> dict[Any, Any]:
+def interpolate_functions(
+    pools: Mapping[Any, Callable[..., Any]], differentiated: bool
+) -> dict[Any, Any]:
     """Return PyTorch's functions that resize images, each with what tracing calls in its place.
 
     Args:
         pools: what tracing calls in place of pools; ``area`` is an average of them.
+        differentiated: whether PyTorch differentiates the formula: the gradient is one of gathers.
     """
 
     def interpolate(
@@ -136,14 +172,20 @@ def interpolate_functions(pools: Mapping[Any, Callable[..., Any]]) -> dict[Any, 
         if mode == "area":
             pool = getattr(functional, f"adaptive_avg_pool{axes}d")
             return pools.get(pool, pool)(x, lengths)
-        if mode in ("nearest", "nearest-exact") and align_corners is None:
-            return _nearest(x, lengths, scales, mode != "nearest")
-        one = _cubic if mode == "bicubic" and axes == 2 else _linear
-        if not x.is_floating_point() or (one is _linear and _LINEAR.get(mode) != axes):
+        nearest = mode in ("nearest", "nearest-exact") and align_corners is None
+        cubic = mode == "bicubic" and axes == 2
+        floats = x.is_floating_point()
+        if not nearest and not (floats and (cubic or _LINEAR.get(mode) == axes)):
             return NotImplemented
-        for axis, (length, scale) in enumerate(zip(lengths, scales, strict=True), 2):
-            x = one(x, axis, length, scale, bool(align_corners))
-        return x
+        corners = bool(align_corners)
+        ratios = [
+            _ratio(n, length, scale, corners)
+            for n, length, scale in zip(x.shape[2:], lengths, scales, strict=True)
+        ]
+        kind = mode if nearest else "cubic" if cubic else "linear"
+        if differentiated or not floats:
+            return _by_axes(x, kind, lengths, ratios, corners)
+        return torch.ops.opgen.resize(x, kind, lengths, ratios, corners)
 
     def upsample(
         input: Any,
@@ -387,7 +429,7 @@ def resampling_decompositions() -> dict[Any, Callable[..., Any]]:
 
 def _bicubic(x: Any, size: Any, corners: bool, *scales: Any) -> Any:
     for axis, (length, scale) in enumerate(zip(size, scales or (None, None), strict=True), 2):
-        x = _cubic(x, axis, length, scale, corners)
+        x = _cubic(x, axis, length, _ratio(x.shape[axis], length, scale, corners), corners)
     return x
 
 

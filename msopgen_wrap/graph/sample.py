@@ -109,6 +109,19 @@ def sample_attrs(spec: OpSpec) -> dict[str, Any]:
     return values
 
 
+def call_attrs(spec: OpSpec, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of all attrs of a call that gives some of them.
+
+    Lists of sizes whose default says that they are not given are alternatives: where a call gives
+    one, the others keep their defaults.
+    """
+    values = {**sample_attrs(spec), **given}
+    sizes = given_lists(spec)
+    if not sizes.keys().isdisjoint(given):
+        values |= {name: spec.attr(name).default for name in sizes if name not in given}
+    return values
+
+
 def count_attrs(spec: OpSpec) -> list[str]:
     """Return the open int attrs that count something (minimum 1): they may divide a size."""
     return [

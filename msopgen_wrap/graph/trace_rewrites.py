@@ -181,7 +181,7 @@ class Composites(TorchFunctionMode):
         own = {**window_functions(differentiated), **index_functions(differentiated)}
         if differentiated:
             own = {**own, **convolution_functions(), **DIFFERENTIATED}
-        self.replaced = {**_REPLACED, **own, **interpolate_functions(own)}
+        self.replaced = {**_REPLACED, **own, **interpolate_functions(own, differentiated)}
         self.first = first or {}
 
     def __torch_function__(

@@ -13,7 +13,7 @@ from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.foreign.run_inputs import AttrText, attr_value
 from msopgen_wrap.graph.kept_tensors import frozen_shapes
-from msopgen_wrap.graph.sample import sample_attrs
+from msopgen_wrap.graph.sample import call_attrs
 from msopgen_wrap.run.cached_specs import known_grid
 from msopgen_wrap.run.case_runner import make_outputs
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, meta_results, reference
@@ -49,7 +49,7 @@ def chosen_case(
     combos = _combos(spec, options.dtype)
     attrs = _attrs(spec, options.attrs)
     if shapes is not None:
-        values = {**sample_attrs(spec), **attrs}
+        values = call_attrs(spec, attrs)
         given = frozen_shapes(shapes)
         check_shapes(spec, given, values)
         values = combined_attrs(spec, combos[0], values)

@@ -49,6 +49,7 @@ ANCHORS: dict[str, str] = {
     "opgen.depthwise_gradient.default": "depthwise",
     "opgen.filter_gradient.default": "convolution",
     "opgen.take_along.default": "index",
+    "opgen.resize.default": "resize",
     "opgen.transposed_convolution.default": "convolution",
     "aten.scatter.src": "index",
     "aten.scatter.value": "index",

@@ -16,6 +16,7 @@ _WORK = {
     "depthwise": "a convolution",
     "index": "a gather or a scatter",
     "order": "a sort, or what a sorted row gives,",
+    "resize": "a resized image",
     "scan": "a scan",
     "window": "work on windows",
 }

@@ -49,9 +49,10 @@ def positions(axes: int) -> torch.Tensor:
     return torch.rand(2, *(5, 4, 3)[:axes], axes, dtype=torch.float64) * 5 - 2.5
 
 
+@pytest.mark.parametrize("differentiated", [False, True])
 @pytest.mark.parametrize("axes", [1, 2, 3])
-def test_images_are_resized_as_pytorch_does(axes):
-    resize = interpolate_functions({})[F.interpolate]
+def test_images_are_resized_as_pytorch_does(axes, differentiated):
+    resize = interpolate_functions({}, differentiated)[F.interpolate]
     x = image(axes)
     for mode, size, corners in itertools.product(MODES[axes], SIZES[axes], (False, True)):
         ours = resize(x, size, None, mode, corners)
@@ -66,8 +67,9 @@ def test_images_are_resized_as_pytorch_does(axes):
 
 @pytest.mark.parametrize("axes", [1, 2, 3])
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "area"])
-def test_the_nearest_element_is_the_same_one(axes, mode):
-    resize = interpolate_functions({})[F.interpolate]
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_the_nearest_element_is_the_same_one(axes, mode, differentiated):
+    resize = interpolate_functions({}, differentiated)[F.interpolate]
     x = image(axes, torch.float32)
     for size in (*SIZES[axes], (100, 37, 51)[:axes]):
         assert torch.equal(resize(x, size, None, mode), F.interpolate(x, size, None, mode))

@@ -1,0 +1,60 @@
+"""Tiling struct and TilingFunc of kernels that resample planes."""
+
+from __future__ import annotations
+
+from msopgen_wrap.families.resize.plan import HELD, SUMS, ResizePlan
+from msopgen_wrap.graph.host_text import to_cpp
+from msopgen_wrap.render.tiling import (
+    budget_rows,
+    field_row,
+    setters,
+    shared_values,
+    tiling_text,
+)
+from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.schedule.plan import Budget
+from msopgen_wrap.templating import environment
+
+_AXES = 3
+
+
+def render_tiling(plan: ResizePlan, style: str) -> TilingText:
+    """Return the tiling of a call that resamples planes.
+
+    Args:
+        plan: the plan.
+        style: ``8.1`` or ``9.x`` project layout.
+    """
+    spec, call = plan.spec, plan.call
+    fields = [
+        field_row("int64_t", "inputSizes", _AXES, "depth, height and width of a plane"),
+        field_row("int64_t", "outputSizes", _AXES, "and of its result"),
+        field_row("float", "ratios", _AXES, "elements of a plane under one of the result"),
+        field_row("int64_t", "rows", 0, "rows of all results"),
+        field_row("int64_t", "tileRows", 0, "rows of a tile"),
+        field_row("int64_t", "tileColumns", 0, "columns of a tile"),
+        field_row("uint32_t", "inputPitch", 0, "elements of a row that UB has room for"),
+        field_row("uint32_t", "outputPitch", 0, "elements from one row of a tile to the next"),
+        field_row("uint32_t", "batch", 0, "rows whose columns are taken at once"),
+        field_row("uint32_t", "columnsFirst", 0, "1: columns are taken of rows, 0: of their sums"),
+    ]
+    values = shared_values(spec, plan, style, plan.tiling_numbers(), all_views=True)
+    text = (
+        environment("resize")
+        .get_template("tiling.cpp.jinja")
+        .render(
+            **setters(style),
+            **values,
+            call=call,
+            numbers={k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
+            budgets=budget_rows(plan, "resize", call.tensor, _rates),
+        )
+    )
+    headers = ('"opgen_resize_space.h"', '"opgen_tile_budget.h"')
+    return tiling_text(spec, style, text, values, fields, headers)
+
+
+def _rates(need: Budget, combo: int) -> tuple[float, ...]:
+    per_element = {buffer.name: buffer.bytes_per_element for buffer in need.buffers}
+    loaded = need.bytes_per_element - per_element[HELD] - per_element[SUMS]
+    return loaded, per_element[HELD], need.bytes_per_number, need.bytes_per_row
