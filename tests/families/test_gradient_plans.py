@@ -184,7 +184,7 @@ def test_the_sizes_of_what_is_scattered_may_be_a_list_of_an_attr() -> None:
     )
     scatter = next(part for part in plan.parts if part.family.name == "index")
     sizes = {"x": (2, 3, 5), "i": (7,), "grad_y": (7, 3, 9)}
-    assert [evaluate(s, {"sizes": (9,)}, sizes) for s in scatter.call.sizes] == [2, 3, 9]
+    assert [evaluate(s, {"sizes": (9,)}, sizes) for s in scatter.call.sizes.sizes] == [2, 3, 9]
 
 
 def test_a_number_per_row_of_an_attr_is_none_of_another_axis() -> None:

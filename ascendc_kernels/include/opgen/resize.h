@@ -514,7 +514,7 @@ class ResizeTiles {
 
 // Copy the rows of a tile to GM.
 template <typename T>
-__aicore__ inline void StoreRows(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
+__aicore__ inline void StoreResized(const GlobalTensor<T>& gm, const LocalTensor<T>& tile,
                                  const ResizeTiles& tiles) {
     const uint32_t bytes = Bytes<T>(tiles.columns);
     AscendC::DataCopyExtParams blocks{static_cast<uint16_t>(tiles.rows), bytes, 0, 0, 0};
