@@ -34,9 +34,14 @@ class ResizeCall:
         return {"linear": 2, "cubic": 4}.get(self.mode, 1)
 
     @property
-    def rows_held(self) -> int:
-        """How many rows of a plane a row of results is a sum of."""
-        return int(self.taps ** (len(self.lengths) - 1))
+    def depths(self) -> int:
+        """How many planes of a volume a row of results is a sum of."""
+        return self.taps if len(self.lengths) > 2 else 1
+
+    @property
+    def heights(self) -> int:
+        """How many rows of each of them."""
+        return self.taps if len(self.lengths) > 1 else 1
 
     def numbers(self) -> dict[str, tuple[ScalarExpr, ...]]:
         """Return the numbers that the tiling function reads."""

@@ -27,8 +27,6 @@ from msopgen_wrap.spec.model import OpSpec
 # The only mode, and the last digit of its tiling key.
 MODES = {"resize": 0}
 FLOATS = ("float16", "bfloat16", "float32")
-# Buffers of rows of planes, and of sums of them.
-HELD, SUMS = "rows", "sums of rows"
 # Bytes of where the rows of an axis lie, as opgen/resize.h has it: 256 lanes of three numbers.
 _ROWS_BYTES = 256 * 3 * 4
 
@@ -107,11 +105,10 @@ def budget(spec: OpSpec, call: ResizeCall, combo: int) -> Budget:
     """Return the UB use of a call: per element of a row, per column of a tile, per result."""
     source = DTYPE_BYTES[spec.param(call.tensor).dtypes[combo]]
     target = DTYPE_BYTES[spec.outputs[0].dtypes[combo]]
-    held = call.rows_held
+    rows = call.depths * call.heights
     buffers = [
-        Buffer(f"{call.tensor}Queue", source, 2 * held),
-        Buffer(HELD, 4 * held),
-        Buffer(SUMS, 4),
+        Buffer(f"{call.tensor}Queue", source, 2 * rows),
+        Buffer("rows", 4 * (rows + 1)),
         Buffer("places", 0, per_number=4 * call.taps),
         Buffer("columns", 0, per_number=4),
         Buffer(f"{spec.outputs[0].name}Queue", 0, per_row=2 * target),

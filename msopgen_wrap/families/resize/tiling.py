@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msopgen_wrap.families.resize.plan import HELD, SUMS, ResizePlan
+from msopgen_wrap.families.resize.plan import ResizePlan
 from msopgen_wrap.graph.host_text import to_cpp
 from msopgen_wrap.render.tiling import (
     budget_rows,
@@ -13,6 +13,7 @@ from msopgen_wrap.render.tiling import (
 )
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import Budget
+from msopgen_wrap.schedule.program import DTYPE_BYTES
 from msopgen_wrap.templating import environment
 
 _AXES = 3
@@ -36,8 +37,13 @@ def render_tiling(plan: ResizePlan, style: str) -> TilingText:
         field_row("uint32_t", "inputPitch", 0, "elements of a row that UB has room for"),
         field_row("uint32_t", "outputPitch", 0, "elements from one row of a tile to the next"),
         field_row("uint32_t", "batch", 0, "rows whose columns are taken at once"),
-        field_row("uint32_t", "columnsFirst", 0, "1: columns are taken of rows, 0: of their sums"),
+        field_row("uint32_t", "blockRows", 0, "rows of a plane that are loaded at once, or 0: one"),
     ]
+
+    def rates(need: Budget, combo: int) -> tuple[float, ...]:
+        element = DTYPE_BYTES[spec.param(call.tensor).dtypes[combo]]
+        return element, need.bytes_per_number, need.bytes_per_row, call.depths, call.heights
+
     values = shared_values(spec, plan, style, plan.tiling_numbers(), all_views=True)
     text = (
         environment("resize")
@@ -47,14 +53,8 @@ def render_tiling(plan: ResizePlan, style: str) -> TilingText:
             **values,
             call=call,
             numbers={k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
-            budgets=budget_rows(plan, "resize", call.tensor, _rates),
+            budgets=budget_rows(plan, "resize", call.tensor, rates),
         )
     )
     headers = ('"opgen_resize_space.h"', '"opgen_tile_budget.h"')
     return tiling_text(spec, style, text, values, fields, headers)
-
-
-def _rates(need: Budget, combo: int) -> tuple[float, ...]:
-    per_element = {buffer.name: buffer.bytes_per_element for buffer in need.buffers}
-    loaded = need.bytes_per_element - per_element[HELD] - per_element[SUMS]
-    return loaded, per_element[HELD], need.bytes_per_number, need.bytes_per_row

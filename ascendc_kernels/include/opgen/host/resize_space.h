@@ -1,7 +1,7 @@
 // Copyright 2026 The opgen authors. SPDX-License-Identifier: Apache-2.0
 //
-// The tiling decision of kernels that resample planes: rows of results, and the columns of them that
-// a tile has. C++11, no CANN header needed.
+// The tiling decision of kernels that resample planes: rows of results, and the columns of them
+// that a tile has. C++11, no CANN header needed.
 #ifndef OPGEN_HOST_RESIZE_SPACE_H
 #define OPGEN_HOST_RESIZE_SPACE_H
 
@@ -16,20 +16,21 @@
 
 namespace opgen {
 
-constexpr int64_t kResizeAxes = 3;          // depth, height, width
-constexpr int64_t kResizePerCore = 1024;    // results, below which a further core gains nothing
-constexpr int64_t kResizeTile = 4096;       // results of a tile, unless a row has more
-constexpr int64_t kLongestAxis = 1 << 24;   // that float32 numbers count exactly
+constexpr int64_t kResizeAxes = 3;         // depth, height, width
+constexpr int64_t kResizePerCore = 1024;   // results, below which a further core gains nothing
+constexpr int64_t kResizeTile = 4096;      // results of a tile, unless a row has more
+constexpr int64_t kLongestAxis = 1 << 24;  // that float32 numbers count exactly
 
-constexpr int64_t kResizeBatch = 2048;      // results whose columns are taken at once, or one row
+constexpr int64_t kResizeBatch = 2048;  // results whose columns are taken at once, or one row
 
-// UB bytes per element of a row that is loaded, per element of the rows that are held, per column
-// of a batch, and per result of a tile.
+// UB bytes per element of a row that is loaded, per column of a batch, and per result of a tile;
+// and how many planes, and rows of each of them, a row of the results is a sum of.
 struct ResizeBudget {
-    double loaded;
-    double held;
+    double element;
     double column;
     double result;
+    double depths;
+    double heights;
 };
 
 class ResizeSpace {
@@ -43,11 +44,11 @@ class ResizeSpace {
 
     int64_t tileRows = 1;
     int64_t tileColumns = 1;
-    int64_t rows = 0;  // of all results
+    int64_t rows = 0;         // of all results
     int64_t inputPitch = 0;   // elements of a row that UB has room for
     int64_t outputPitch = 0;  // elements from one row of results to the next in UB
-    int64_t batch = 1;         // rows whose columns are taken at once
-    bool columnsFirst = false;  // of rows that are loaded; else of their sums
+    int64_t batch = 1;        // rows whose columns are taken at once
+    int64_t blockRows = 0;    // rows of a plane that are loaded at once; 0: each by itself
     int64_t cores = 1;
 
     // The last axes of a tensor, resampled to `lengths`; ratios: elements of it under a result.
@@ -81,6 +82,10 @@ class ResizeSpace {
                 space.refusal = "a scale must be a positive number";
             }
         }
+        if (axes == 1) {  // rows of all planes follow one another
+            std::swap(space.planes, space.inputs[1]);
+            space.outputs[1] = space.inputs[1];
+        }
         if (space.refusal.empty() && (!Addressable(sizes) || !Addressable(space.shape))) {
             space.refusal = "shape " + ShapeText(space.shape) + " has too many elements";
         }
@@ -90,9 +95,9 @@ class ResizeSpace {
     void Choose(const ResizeBudget& budget, int64_t room, int64_t coresOfChip) {
         const int64_t width = outputs[kResizeAxes - 1];
         rows = Times(planes, Times(outputs[0], outputs[1]));
-        columnsFirst = outputs[0] * outputs[1] >= inputs[0] * inputs[1];
+        const bool byBlocks = ratios[1] <= 1;  // rows of results need all rows between theirs
         tileColumns = width;
-        tileRows = 1;
+        SetRows(1, byBlocks);
         while (!Holds(budget, room)) {
             if (tileColumns <= kLanes) {
                 refusal = "UB has no room for " + std::to_string(inputPitch) +
@@ -105,12 +110,10 @@ class ResizeSpace {
         const int64_t worthwhile = std::max<int64_t>(1, Times(rows, width) / kResizePerCore);
         const int64_t used = std::min(coresOfChip, worthwhile);
         const int64_t parts = std::max<int64_t>(1, CeilDiv(used, columnTiles));
-        tileRows = std::min(CeilDiv(rows, parts), std::max<int64_t>(1, kResizeTile / outputPitch));
-        tileRows = std::max<int64_t>(1, std::min(tileRows, kMaxBlockCount));
-        batch = columnsFirst ? 1 : std::min(tileRows, std::max<int64_t>(1, kResizeBatch / outputPitch));
+        const int64_t most = std::max<int64_t>(1, kResizeTile / outputPitch);
+        SetRows(std::max<int64_t>(1, std::min(CeilDiv(rows, parts), most)), byBlocks);
         while (tileRows > 1 && !Holds(budget, room)) {
-            batch = CeilDiv(batch, 2);
-            tileRows = batch > 1 ? tileRows : CeilDiv(tileRows, 2);
+            SetRows(CeilDiv(tileRows, 2), byBlocks);
         }
         const int64_t tiles = Times(CeilDiv(rows, tileRows), columnTiles);
         cores = std::max<int64_t>(1, std::min(used, tiles));
@@ -118,6 +121,20 @@ class ResizeSpace {
     }
 
  private:
+    // Set the rows of a tile, and how many rows are taken together.
+    void SetRows(int64_t rowsOfTile, bool byBlocks) {
+        tileRows = std::min(rowsOfTile, kMaxBlockCount);
+        const int64_t most = std::max<int64_t>(1, kResizeBatch / AlignUp(tileColumns, kLanes));
+        batch = std::min(tileRows, most);
+        if (byBlocks) {
+            const double reach = std::ceil(static_cast<double>(tileRows) * ratios[1]);
+            const int64_t needed =
+                static_cast<int64_t>(std::min(reach, static_cast<double>(inputs[1])));
+            blockRows = std::max<int64_t>(taps_, std::min(inputs[1], needed + taps_ + 1));
+            blockRows = std::min(blockRows, kMaxBlockCount);
+            batch = std::min(blockRows, most);
+        }
+    }
     // Whether UB holds a tile; sets the lengths of rows in UB.
     bool Holds(const ResizeBudget& budget, int64_t room) {
         const int64_t width = inputs[kResizeAxes - 1];
@@ -127,18 +144,23 @@ class ResizeSpace {
         const int64_t needed = static_cast<int64_t>(std::min(reach, static_cast<double>(width)));
         inputPitch = AlignUp(std::min(width, needed + taps_ + 1), kLanes);
         outputPitch = AlignUp(tileColumns, kLanes);
-        const int64_t held = columnsFirst ? outputPitch : inputPitch;
-        const double columns = budget.column * static_cast<double>(batch) + kShareBytes;
-        const double results = budget.result * static_cast<double>(tileRows);
-        return (budget.loaded + kSumBytes * static_cast<double>(batch)) *
-                       static_cast<double>(inputPitch) +
-                   budget.held * static_cast<double>(held) +
-                   (columns + results) * static_cast<double>(outputPitch) <=
+        const double in = static_cast<double>(inputPitch);
+        const double out = static_cast<double>(outputPitch);
+        const double rows = static_cast<double>(blockRows);
+        const double each = static_cast<double>(batch);
+        const double sum = budget.depths * budget.heights;
+        const double bySums =
+            in * ((kBuffers * budget.element + kFloatBytes) * sum + kFloatBytes * each);
+        const double byBlocks = rows * (in * (kBuffers * budget.element + kFloatBytes) +
+                                        out * kFloatBytes * budget.depths);
+        const double columns = budget.column * each + kFloatBytes;
+        return (blockRows > 0 ? byBlocks : bySums) +
+                   out * (columns + budget.result * static_cast<double>(tileRows)) <=
                static_cast<double>(room);
     }
 
-    static constexpr double kSumBytes = 4;
-    static constexpr double kShareBytes = 4;
+    static constexpr double kBuffers = 2;
+    static constexpr double kFloatBytes = 4;
     static constexpr int64_t kLanes = 16;  // a block of half
     static constexpr double kRounding = 1.0000005;
 

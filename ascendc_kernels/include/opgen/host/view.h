@@ -324,7 +324,8 @@ struct View {
     }
     // The last axes, in another order; those before stay where they are.
     bool Permute(const std::vector<int64_t>& axes) { return Permute({}, axes); }
-    // The axes that become the first and the last ones; the others lie between them, in their order.
+    // The axes that become the first and the last ones; the others lie between them, in their
+    // order.
     bool Permute(const std::vector<int64_t>& first, const std::vector<int64_t>& last) {
         std::vector<size_t> order;
         std::vector<bool> taken(dim.size(), false);
@@ -344,7 +345,8 @@ struct View {
                 between.push_back(i);
             }
         }
-        order.insert(order.begin() + static_cast<int64_t>(first.size()), between.begin(), between.end());
+        order.insert(order.begin() + static_cast<int64_t>(first.size()), between.begin(),
+                     between.end());
         const View old = *this;
         for (size_t k = 0; k < order.size(); ++k) {
             dim[k] = old.dim[order[k]];
