@@ -100,25 +100,31 @@ _OF_AXIS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _by_axes(x: Any, mode: str, lengths: Any, ratios: Any, corners: bool) -> Any:
-    """Resample the last axes, the last one last, so that whole rows move before elements."""
+def _by_axes(x: Any, mode: str, lengths: Any, scales: Any, corners: bool) -> Any:
+    """Resample the last axes, the last one last, so that whole rows move before elements.
+
+    Args:
+        scales: that were given, one of each axis; None: results and tensor have the same ends.
+    """
     first = x.dim() - len(lengths)
-    for axis, (length, ratio) in enumerate(zip(lengths, ratios, strict=True), first):
+    for i, length in enumerate(lengths):
+        axis = first + i
+        ratio = _ratio(x.shape[axis], length, scales[i] if scales else None, corners)
         x = _OF_AXIS[mode](x, axis, length, ratio, corners)
     return x
 
 
 _LIBRARY = torch.library.Library("opgen", "FRAGMENT")
 _LIBRARY.define(
-    "resize(Tensor x, str mode, SymInt[] lengths, Scalar[] ratios, bool corners) -> Tensor"
+    "resize(Tensor x, str mode, SymInt[] lengths, Scalar[] scales, bool corners) -> Tensor"
 )
 
 
-def _resize(x: Any, mode: str, lengths: Any, ratios: Any, corners: bool) -> Any:
-    return _by_axes(x, mode, lengths, ratios, corners).to(x.dtype)
+def _resize(x: Any, mode: str, lengths: Any, scales: Any, corners: bool) -> Any:
+    return _by_axes(x, mode, lengths, scales, corners).to(x.dtype)
 
 
-def _resize_meta(x: Any, mode: str, lengths: Any, ratios: Any, corners: bool) -> Any:
+def _resize_meta(x: Any, mode: str, lengths: Any, scales: Any, corners: bool) -> Any:
     return empty_of(x, [*x.shape[: x.dim() - len(lengths)], *lengths])
 
 
@@ -127,11 +133,11 @@ _LIBRARY.impl("resize", _resize_meta, "Meta")
 
 
 def _lengths(x: Any, size: Any, scale_factor: Any) -> tuple[list[Any], list[Any]]:
-    """Return the sizes of the output and the scales that were given, one of each per axis."""
+    """Return the sizes of the output, and the scales of each axis where they were given."""
     axes = x.dim() - 2
     if size is not None:
         listed = list(size) if isinstance(size, (list, tuple)) else [size] * axes
-        return listed, [None] * axes
+        return listed, []
     several = isinstance(scale_factor, (list, tuple))
     scales = list(scale_factor) if several else [scale_factor] * axes
     return [_whole(n * s) for n, s in zip(x.shape[2:], scales, strict=True)], scales
@@ -168,7 +174,7 @@ def interpolate_functions(
             return NotImplemented
         lengths, scales = _lengths(x, size, scale_factor)
         if recompute_scale_factor:
-            scales = [None] * axes
+            scales = []
         if mode == "area":
             pool = getattr(functional, f"adaptive_avg_pool{axes}d")
             return pools.get(pool, pool)(x, lengths)
@@ -178,14 +184,10 @@ def interpolate_functions(
         if not nearest and not (floats and (cubic or _LINEAR.get(mode) == axes)):
             return NotImplemented
         corners = bool(align_corners)
-        ratios = [
-            _ratio(n, length, scale, corners)
-            for n, length, scale in zip(x.shape[2:], lengths, scales, strict=True)
-        ]
         kind = mode if nearest else "cubic" if cubic else "linear"
         if differentiated or not floats:
-            return _by_axes(x, kind, lengths, ratios, corners)
-        return torch.ops.opgen.resize(x, kind, lengths, ratios, corners)
+            return _by_axes(x, kind, lengths, scales, corners)
+        return torch.ops.opgen.resize(x, kind, lengths, scales, corners)
 
     def upsample(
         input: Any,

@@ -37,6 +37,7 @@ OPS = {
     "index/index_add": ("9.x",),
     "window/max_pool2d_with_indices": ("8.1",),
     "window/avg_pool2d": ("9.x",),
+    "window/resize_bilinear": ("9.x",),
 }
 # Cores add to the sum of the columns by atomics.
 ATOMIC = """\

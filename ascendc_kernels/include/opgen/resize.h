@@ -24,13 +24,13 @@ class ResizePlanes {
     static constexpr uint32_t kHeights = kRowAxes > 0 ? kTaps : 1;
 
     template <typename Tiling>
-    __aicore__ inline void Init(const Tiling& tiling, bool corners, AscendC::TPipe* pipe) {
+    __aicore__ inline void Init(const Tiling& tiling, AscendC::TPipe* pipe) {
         for (uint32_t i = 0; i < kResizeAxes; ++i) {
             axis[i].inputs = tiling.inputSizes[i];
             axis[i].outputs = tiling.outputSizes[i];
             axis[i].ratio = tiling.ratios[i];
         }
-        corners_ = corners;
+        corners_ = tiling.corners != 0;
         for (uint32_t i = 0; i < kRowAxes; ++i) {
             rows_[i].Init(pipe);
         }
@@ -304,9 +304,9 @@ class Resizer {
  public:
     // tiling: see opgen::ResizeSpace.
     template <typename Tiling>
-    __aicore__ inline void Init(const GlobalTensor<T>& gm, const Tiling& tiling, bool corners,
+    __aicore__ inline void Init(const GlobalTensor<T>& gm, const Tiling& tiling,
                                 AscendC::TPipe* pipe) {
-        planes_.Init(tiling, corners, pipe);
+        planes_.Init(tiling, pipe);
         columns_.Init(pipe, tiling.outputPitch, kBlockBytes / sizeof(T), tiling.batch);
         byBlocks_ = tiling.blockRows > 0;
         if (byBlocks_) {

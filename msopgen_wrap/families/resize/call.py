@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from msopgen_wrap.families.anchor_reader import AnchorReader
@@ -18,15 +18,16 @@ class ResizeCall:
         tensor: the operand.
         mode: ``nearest``, ``nearest-exact``, ``linear`` or ``cubic``.
         lengths: sizes of the results, of each axis that is resampled.
-        ratios: elements of the tensor under one of the results, of each axis.
-        corners: whether the first and the last elements of an axis are those of the results.
+        scales: of each axis, where they are given; else results and tensor have the same ends.
+        corners: whether the first and the last elements of an axis are those of the results; the
+            tiling function knows it by the variant.
     """
 
     tensor: str = ""
     mode: str = "linear"
     lengths: tuple[ScalarExpr, ...] = ()
-    ratios: tuple[ScalarExpr, ...] = ()
-    corners: bool = False
+    scales: tuple[ScalarExpr, ...] = ()
+    corners: bool = field(default=False, compare=False)
 
     @property
     def taps(self) -> int:
@@ -45,7 +46,7 @@ class ResizeCall:
 
     def numbers(self) -> dict[str, tuple[ScalarExpr, ...]]:
         """Return the numbers that the tiling function reads."""
-        return {"lengths": self.lengths, "ratios": self.ratios}
+        return {"length": self.lengths, "scale": self.scales}
 
 
 @dataclass
@@ -62,9 +63,9 @@ class ResizeReader(AnchorReader):
             OpgenError: OPG350 where there is more in the graph than this family makes.
         """
         node, _ = self.call_behind_outputs()
-        x, mode, lengths, ratios, corners = node.args
+        x, mode, lengths, scales, corners = node.args
         return ResizeCall(
-            self.tensor(x), str(mode), self._all(lengths), self._all(ratios), bool(corners)
+            self.tensor(x), str(mode), self._all(lengths), self._all(scales), bool(corners)
         )
 
     def _all(self, values: Any) -> tuple[ScalarExpr, ...]:

@@ -65,5 +65,4 @@ def _kernel(plan: ResizePlan, body: Body) -> dict[str, Any]:
         "result": gm[1],
         "narrows": any(dtype != "float32" for dtype in spec.outputs[0].dtypes),
         "resizer": f"opgen::Resizer<{mode}, {len(call.lengths)}, {gm[0]['type']}>",
-        "corners": "true" if call.corners else "false",
     }

@@ -21,7 +21,7 @@ from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerin
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
-from msopgen_wrap.schedule.program import DTYPE_BYTES, I32, Program, Scalar
+from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, I32, Program, Scalar
 from msopgen_wrap.spec.model import OpSpec
 
 # The only mode, and the last digit of its tiling key.
@@ -36,15 +36,21 @@ class ResizePlan(OpPlan[Body]):
     """The plan of a call.
 
     Attributes:
-        call: the call.
+        call: the call, that of each variant but for the corners.
+        by_corners: the variants whose results have the corners of their planes.
     """
 
     call: ResizeCall = field(default_factory=ResizeCall)
+    by_corners: list[int] = field(default_factory=list)
 
     def tiling_numbers(self) -> dict[str, Scalar]:
         """Return the numbers of the call that TilingFunc reads."""
-        lengths = {f"length{i}": Scalar(n, I32) for i, n in enumerate(self.call.lengths)}
-        return lengths | {f"ratio{i}": Scalar(n) for i, n in enumerate(self.call.ratios)}
+        kinds = {"length": I32, "scale": F32}
+        return {
+            f"{name}{i}": Scalar(number, kinds[name])
+            for name, numbers in self.call.numbers().items()
+            for i, number in enumerate(numbers)
+        }
 
 
 def plan_resize(
@@ -69,6 +75,7 @@ def plan_resize(
         for combo in combos:
             body.budgets[combo, "resize"] = budget(spec, call, combo)
         plan.bodies.append(body)
+        plan.by_corners += [read.index] if call.corners else []
     if any(found != calls[0] for found in calls):
         cure = "make the sizes attrs without `allowed:`"
         raise OpgenError(different_variants(spec, "resize in other ways", cure))
@@ -78,7 +85,7 @@ def plan_resize(
 
 
 def _sizes_of(call: ResizeCall) -> Sizes:
-    return (), (*call.lengths, *call.ratios)
+    return (), (*call.lengths, *call.scales)
 
 
 def _check_dtypes(spec: OpSpec, call: ResizeCall) -> None:

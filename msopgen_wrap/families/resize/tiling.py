@@ -37,6 +37,7 @@ def render_tiling(plan: ResizePlan, style: str) -> TilingText:
         field_row("uint32_t", "inputPitch", 0, "elements of a row that UB has room for"),
         field_row("uint32_t", "outputPitch", 0, "elements from one row of a tile to the next"),
         field_row("uint32_t", "batch", 0, "rows whose columns are taken at once"),
+        field_row("uint32_t", "corners", 0, "1: the ends of an axis are those of the results"),
         field_row("uint32_t", "blockRows", 0, "rows of a plane that are loaded at once, or 0: one"),
     ]
 
@@ -52,9 +53,18 @@ def render_tiling(plan: ResizePlan, style: str) -> TilingText:
             **setters(style),
             **values,
             call=call,
-            numbers={k: ", ".join(map(to_cpp, v)) for k, v in call.numbers().items()},
+            lengths=[to_cpp(n) for n in call.lengths],
+            scales=[to_cpp(n) for n in call.scales],
+            corners=_corners(plan),
             budgets=budget_rows(plan, "resize", call.tensor, rates),
         )
     )
     headers = ('"opgen_resize_space.h"', '"opgen_tile_budget.h"')
     return tiling_text(spec, style, text, values, fields, headers)
+
+
+def _corners(plan: ResizePlan) -> str:
+    """Return whether the results of a call have the corners of their planes, in C++."""
+    if len(plan.by_corners) in (0, len(plan.served)):
+        return "true" if plan.by_corners else "false"
+    return " || ".join(f"variant == {index}" for index in plan.by_corners)

@@ -51,10 +51,11 @@ class ResizeSpace {
     int64_t blockRows = 0;    // rows of a plane that are loaded at once; 0: each by itself
     int64_t cores = 1;
 
-    // The last axes of a tensor, resampled to `lengths`; ratios: elements of it under a result.
-    // taps: elements along an axis that a result is made of.
+    // The last axes of a tensor, resampled to `lengths`. scales: given ones, of each axis; none:
+    // the results have the ends of the tensor. corners: the first and the last elements of an axis
+    // are those of the results. taps: elements along an axis that a result is made of.
     static ResizeSpace Of(const std::vector<int64_t>& sizes, const std::vector<int64_t>& lengths,
-                          const std::vector<double>& ratios, int64_t taps) {
+                          const std::vector<double>& scales, bool corners, int64_t taps) {
         ResizeSpace space;
         space.taps_ = taps;
         const size_t axes = lengths.size();
@@ -71,7 +72,8 @@ class ResizeSpace {
             const size_t at = kResizeAxes - axes + i;
             space.inputs[at] = sizes[before + i];
             space.outputs[at] = lengths[i];
-            space.ratios[at] = static_cast<float>(ratios[i]);
+            const double scale = scales.empty() ? 0.0 : scales[i];
+            space.ratios[at] = Ratio(sizes[before + i], lengths[i], scale, corners);
             space.shape[before + i] = lengths[i];
             if (sizes[before + i] < 1 || lengths[i] < 1) {
                 space.refusal = "an axis of " + std::to_string(sizes[before + i]) +
@@ -121,6 +123,15 @@ class ResizeSpace {
     }
 
  private:
+    // Elements of an axis under one of the results; scale 0: not given.
+    static float Ratio(int64_t input, int64_t output, double scale, bool corners) {
+        if (corners) {
+            return static_cast<float>(static_cast<double>(input - 1) /
+                                      static_cast<double>(std::max<int64_t>(output - 1, 1)));
+        }
+        return static_cast<float>(
+            scale == 0.0 ? static_cast<double>(input) / static_cast<double>(output) : 1.0 / scale);
+    }
     // Set the rows of a tile, and how many rows are taken together.
     void SetRows(int64_t rowsOfTile, bool byBlocks) {
         tileRows = std::min(rowsOfTile, kMaxBlockCount);
