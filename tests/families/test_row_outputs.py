@@ -429,3 +429,21 @@ def test_what_is_computed_of_constants_spans_what_it_is_read_with(tmp_path):
         assert result.findings == []
         for name, value in outputs.items():
             torch.testing.assert_close(value.double(), golden[name], rtol=1e-4, atol=1e-4)
+
+
+def test_rows_are_stacked_along_an_axis_of_their_own(tmp_path: Path) -> None:
+    """Each piece of the output is one of its columns: tiling took it for no shape of the rows."""
+    spec = parse_spec(
+        "op: StackedRows\ninputs:\n  x: {dtype: float32, rank: [1, 3]}\n"
+        'outputs:\n  y: {dtype: x, shape: "[*x, 2]"}\n  z: {dtype: x, shape: "[*x[:-1], 2]"}\n'
+        "backward: none\ncompute: |\n  v = x / x.abs().amax(-1, keepdim=True)\n"
+        "  y = torch.stack([v, v * 2], -1)\n  z = torch.stack([x.amax(-1), x.amin(-1)], -1)\n",
+        "op.yaml",
+    ).spec
+    assert spec is not None
+    op = BuiltOp(spec, tmp_path)
+    for shape in ((7,), (1,), (3, 40), (2, 1, 5), (4, 3, 17)):
+        outputs, golden, result = op.run({"x": torch.randn(shape)}, {}, mode="check")
+        assert result.findings == []
+        for name, value in outputs.items():
+            check(value, golden[name])

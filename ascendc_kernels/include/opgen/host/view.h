@@ -292,6 +292,37 @@ struct View {
         TakeAll();
         return known == total;
     }
+    // The same elements with other axes of size 1; a dense view in any shape that has as many.
+    bool Fit(const std::vector<int64_t>& sizes) {
+        View fitted = *this;
+        const View dense = Dense(sizes);
+        fitted.dim = dense.dim;
+        fitted.stride = dense.stride;
+        fitted.from = dense.from;
+        fitted.to = dense.to;
+        size_t own = 0;
+        for (size_t i = 0; i < sizes.size(); ++i) {
+            if (sizes[i] == 1) {
+                continue;
+            }
+            while (own < dim.size() && dim[own] == 1) {
+                ++own;
+            }
+            if (own == dim.size() || dim[own] != sizes[i]) {
+                return Reshape(sizes);
+            }
+            fitted.stride[i] = stride[own];
+            fitted.from[i] = from[own];
+            fitted.to[i] = to[own];
+            ++own;
+        }
+        if (std::any_of(dim.begin() + static_cast<int64_t>(own), dim.end(),
+                        [](int64_t size) { return size != 1; })) {
+            return Reshape(sizes);
+        }
+        *this = fitted;
+        return true;
+    }
     // The last axes in another shape; those before stay what they are.
     bool ReshapeLast(int64_t axes, const std::vector<int64_t>& sizes) {
         if (axes > Rank()) {
