@@ -314,7 +314,10 @@ def _shape_lines(
     tensors = list(dict.fromkeys(v.tensor for v in operands.values()))
     for expr in expressions:
         tensors += [t for t in sorted(tensors_of(expr)) if t not in tensors]
-    tensors += [s.tensor for _, s in plan.spans() if s.tensor and s.tensor not in tensors]
+    others = [s.tensor for _, s in plan.spans() if s.tensor]
+    for view in (*operands.values(), *plan.output_views().values(), *plan.indices().values()):
+        others += sorted(view.shapes)
+    tensors += [t for t in dict.fromkeys(others) if t not in tensors]
     # The check of the iteration space covers the inputs that it has all dimensions of.
     whole = {v.tensor for v in operands.values() if not v.steps}
     read = [input_shape_lines(spec, t) + ([] if t in whole else [size_check(t)]) for t in tensors]

@@ -127,6 +127,12 @@ class View:
         kept = ("reshape", "squeeze", "unsqueeze")
         return any(step.op not in kept for step in self.steps)
 
+    @property
+    def shapes(self) -> set[str]:
+        """The other inputs of which the host reads the rank or the shape to replay the view."""
+        found = {step.tensor for step in self.steps if step.tensor}
+        return found | ({self.counted.shape} if self.counted and self.counted.shape else set())
+
     def scalars(self) -> list[ScalarExpr]:
         """Return the expressions that the host evaluates to replay the view."""
         found = [e for step in self.steps for e in step.scalars]

@@ -386,3 +386,15 @@ def test_only_operands_of_the_variant_decide_the_shape_of_a_temporary(tmp_path):
         for name in operands:
             guarded = f"!(variant == {variant}) || opgen::BroadcastDims(dims, {name}View.dim)"
             assert guarded in tiling.functions
+
+
+def test_a_formula_may_take_many_passes(tmp_path):
+    """Layers of a network: each reduction along another axis than the one before is a pass."""
+    steps = "".join(f"  v = v - v.amax({i % 2}, keepdim=True)\n" for i in range(36))
+    path = tmp_path / "many.yaml"
+    path.write_text(
+        "op: ManyPasses\ninputs:\n  x: {dtype: float32, rank: 2}\noutputs:\n"
+        f"  v: {{dtype: x, shape: like x}}\nbackward: none\ncompute: |\n  v = x\n{steps}",
+        encoding="utf-8",
+    )
+    assert len(plan_op(load_spec(path)).parts) > 32

@@ -83,6 +83,7 @@ OF_FIRST = {
     "z = x.repeat_interleave(3, -1)": "[*x[:-1], x[-1] * 3]",
     "z = x.reshape(x.shape[0], -1).sum(1)": "[x[0]]",
     "z = x.quantile(0.3, 0)": "[*x[1:]]",
+    "z = torch.stack([x.amax(-1), x.amin(-1), x.mean(-1)])": "[3, *x[:-1]]",
 }
 
 

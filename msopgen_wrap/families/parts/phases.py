@@ -66,12 +66,14 @@ from msopgen_wrap.schedule.lowering import Lowerer, WideTemporaryError
 from msopgen_wrap.schedule.plan import MAX_OPERANDS, OpPlan
 from msopgen_wrap.schedule.program import sources
 from msopgen_wrap.spec.model import OpSpec, Site, TensorParam
+from msopgen_wrap.spec.size_loops import has_loops
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
 PlanOne = Callable[[OpSpec], OpPlan[Any]]
 
-MAX_TEMPORARIES = 32
+# A formula with loops takes a pass for each step of a loop where its steps need more of them.
+MAX_TEMPORARIES, MAX_OF_LOOPS = 128, 32
 # Values made of so many different numbers of tensors are tried where none is left to cut at.
 _MOST_WIDTHS = 4
 # Families of anchors that read their operands through views: what the views are of is written.
@@ -108,6 +110,8 @@ class Phases:
         self.loops: list[StepLoop] = []
         self.loop: int | None = None
         self.taken = {p.name for p in spec.outputs} | {a.name for a in spec.attrs} | {*taken}
+        looped = spec.compute is not None and has_loops(spec.compute.text)
+        self.most = MAX_OF_LOOPS if looped else MAX_TEMPORARIES
         self.temporaries: list[TensorParam] = []
         self.plans: list[OpPlan[Any]] = []
         self.given: dict[str, str] = {}  # inputs of the graph that is being cut
@@ -159,7 +163,7 @@ class Phases:
 
     def _cut(self, part: OpSpec) -> bool:
         """Plan a pass whose results bring a part closer to one pass; False: there is none."""
-        if len(self.temporaries) >= MAX_TEMPORARIES:
+        if len(self.temporaries) >= self.most:
             return False
         traced = trace(part, self.variant)
         self.given = traced.inputs
