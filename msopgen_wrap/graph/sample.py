@@ -20,7 +20,7 @@ from msopgen_wrap.spec.sample_values import given_lists
 
 # Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
 # the last one is divisible by 2, 3 and 4 for ops that split it.
-_SIZES = (13, 11, 17, 19, 3, 5, 7, 24)
+_SIZES = (23, 19, 17, 5, 7, 11, 13, 24)
 # Where a rule divides one of these, so that none or one is left, which a trace takes for a number.
 _LARGER = (13, 11, 17, 19, 18, 15, 10, 24)
 # Where an attr counts something, sizes that many numbers divide.
@@ -334,20 +334,26 @@ def _shapes_at(
     if sizes or count_attrs(spec):
         return _shapes_of(spec, rank, attrs, sizes or _DIVISIBLE)
     shapes = _shapes_of(spec, rank, attrs, _SIZES)
-    if shapes is not None and _has_few(spec, shapes):
+    if shapes is not None and _has_few(spec, shapes, attrs):
         larger = _shapes_of(spec, rank, attrs, _LARGER)
-        return shapes if larger is None or _has_few(spec, larger) else larger
+        return shapes if larger is None or _has_few(spec, larger, attrs) else larger
     return shapes
 
 
-def _has_few(spec: OpSpec, shapes: dict[str, Any]) -> bool:
-    """Whether a rule gives an axis of an input size 0 or 1 which it does not have in every call."""
-    for param in spec.inputs:
-        if param.shape is not None and param.name in shapes:
-            shape = first_shape(shapes[param.name])
-            settled = settled_axes(param, len(shape))
-            if any(size < 2 and axis not in settled for axis, size in enumerate(shape)):
-                return True
+def _has_few(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
+    """Whether a rule gives an axis size 0 or 1 which it does not have in every call."""
+    for param in (*spec.inputs, *spec.outputs):
+        given = param.name in shapes
+        if not isinstance(param.shape, ShapeList) or not (given or param in spec.outputs):
+            continue
+        try:
+            found = shapes[param.name] if given else _ruled_shape(param.shape, shapes, attrs)
+        except Exception:
+            continue  # the trace says what is wrong
+        shape = first_shape(found)
+        settled = settled_axes(param, len(shape))
+        if any(size < 2 and axis not in settled for axis, size in enumerate(shape)):
+            return True
     return False
 
 
