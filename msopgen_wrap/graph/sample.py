@@ -238,7 +238,7 @@ def _shapes_of_multiples(
     """Yield shapes for formulas that divide a size by a number and refuse a remainder."""
     if count_attrs(spec):
         return  # the first ones have such sizes
-    for sizes in (_DIVISIBLE, _MULTIPLES, _SQUARES):
+    for sizes in (_DIVISIBLE, _MULTIPLES, _SQUARES, _LARGER):
         for rank in ranks:
             shapes = _shapes_at(spec, rank, attrs, sizes)
             if shapes is not None and all(

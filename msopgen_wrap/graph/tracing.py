@@ -55,6 +55,7 @@ from msopgen_wrap.graph.saved_values import use_saved_values
 from msopgen_wrap.graph.scalars import AttrRef
 from msopgen_wrap.graph.scans import reverse_scans
 from msopgen_wrap.graph.shared_matrices import join_rows
+from msopgen_wrap.graph.single_elements import leaves_one
 from msopgen_wrap.graph.size_branches import SizeBranchError
 from msopgen_wrap.graph.step_loops import fill_slices
 from msopgen_wrap.graph.structural import shaping_attrs
@@ -167,16 +168,24 @@ def fresh_trace(
 ) -> TracedGraph:
     """Return what ``trace`` does of a whole op, as a graph that the caller may change."""
     failure: Exception | None = None
+    few: TracedGraph | None = None
     closed = {**dict(variant.attrs), **spec.chosen_attrs(combo)}
     attrs = {**sample_attrs(spec), **(samples or {}), **closed}
     for shapes in candidate_shapes(spec, attrs, rank):
         try:
             with quiet_attempts():
-                return _trace_at(spec, variant, combo, shapes, samples or {})
+                traced = _trace_at(spec, variant, combo, shapes, samples or {})
+            if not leaves_one(traced.graph):
+                return traced
+            few = few or traced
         except OpgenError:
+            if few is not None:
+                return few
             raise
         except Exception as error:
             failure = failure or error
+    if few is not None:
+        return few
     if isinstance(failure, StructureError):
         raise OpgenError(structure_diagnostic(spec, failure.names[0]))
     raise OpgenError(trace_failure(spec, failure))
