@@ -25,6 +25,7 @@ from msopgen_wrap.spec.model import OpSpec
 
 CallT_co = TypeVar("CallT_co", covariant=True)
 CallT = TypeVar("CallT")
+# Shapes and numbers that the tiling function makes of the sizes of inputs.
 Sizes = tuple[tuple[Span, ...], tuple[ScalarExpr, ...]]
 
 

@@ -104,7 +104,7 @@ def _by_axes(x: Any, mode: str, lengths: Any, scales: Any, corners: bool) -> Any
     """Resample the last axes, the last one last, so that whole rows move before elements.
 
     Args:
-        scales: that were given, one of each axis; None: results and tensor have the same ends.
+        scales: that were given, one of each axis; empty: results and tensor have the same ends.
     """
     first = x.dim() - len(lengths)
     for i, length in enumerate(lengths):
