@@ -110,9 +110,9 @@ def drop_idle_views(graph: Graph, *, keep_orders: bool) -> None:
     """Leave out views that show a tensor as it is, so that no pass ends at them.
 
     They are slices of all elements, such as those of ``x[:, None]``, axes in the order that they
-    have, such as those of two transposes, tensors placed in as many elements as they have, and two
-    reshapes back to the shape before them. Those between two products stay: the second one learns
-    from them which axes its rows are made of.
+    have, such as those of two transposes, tensors placed in as many elements as they have, copies
+    that only views read, and two reshapes back to the shape before them. Those between two products
+    stay: the second one learns from them which axes its rows are made of.
 
     Args:
         keep_orders: leave permuted axes and reshapes as they are.
@@ -148,7 +148,8 @@ def _is_idle(node: Node) -> bool:
     if node.target is _place:
         before, length, size = node.args[2:5]
         return bool(before == 0 and length == size)
-    return False
+    # a copy that only views read
+    return node.target is _aten.clone.default and all(u.target in _MOVED for u in node.users)
 
 
 def drop_slices_of_repeats(graph: Graph) -> None:

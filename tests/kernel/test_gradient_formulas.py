@@ -214,6 +214,14 @@ RIGHT_OF_RANKS = {
     "elements in any order": Formula("x.take_along_dim(i, -1)", "like x", (INDEX,), "[2, 4]"),
     "a median": Formula("x.median(0).values", "[*x[1:]]", (), "[2, 4]"),
     "a product with itself": Formula("x @ x.mT", "[*x[:-1], x[-2]]", (), "[2, 4]"),
+    "pairs of pieces": Formula(
+        "low = torch.maximum(x[:, None, 1:], t[None, :, 1:])\n"
+        "high = torch.minimum(x[:, None, :-1], t[None, :, :-1])\n"
+        "y = (high - low).exp().sum(-1)",
+        "[x[0], x[0]]",
+        (SAME,),
+        "2",
+    ),
     "windows of one sum": Formula(
         "F.pad(x, (1, 1)).unfold(-1, 3, 1).sum(-1)", "like x", (), "[2, 4]"
     ),
