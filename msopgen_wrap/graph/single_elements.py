@@ -26,9 +26,14 @@ def leaves_one(graph: Graph) -> bool:
         before, behind = source.meta["val"].shape, node.meta["val"].shape
         named: Any = node.args[1] if len(node.args) > 1 else 0
         axis = named % len(before)
-        if not isinstance(before[axis], int) and is_one(behind[axis]) and not _is_literal(node):
+        if is_one(behind[axis]) and not _is_number(before[axis]) and not _is_literal(node):
             return True
     return False
+
+
+def _is_number(size: Any) -> bool:
+    """Whether a size is the same in every call."""
+    return isinstance(size, int) or size.node.maybe_as_int() is not None
 
 
 def _is_literal(node: Node) -> bool:

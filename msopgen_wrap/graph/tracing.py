@@ -175,6 +175,8 @@ def fresh_trace(
         try:
             with quiet_attempts():
                 traced = _trace_at(spec, variant, combo, shapes, samples or {})
+            if few is not None and not _have_one_rank(few, traced):
+                return few  # a graph of another rank shows other axes
             if not leaves_one(traced.graph):
                 return traced
             few = few or traced
@@ -189,6 +191,12 @@ def fresh_trace(
     if isinstance(failure, StructureError):
         raise OpgenError(structure_diagnostic(spec, failure.names[0]))
     raise OpgenError(trace_failure(spec, failure))
+
+
+def _have_one_rank(one: TracedGraph, other: TracedGraph) -> bool:
+    """Whether the inputs have the same ranks in two graphs."""
+    ranks = [{name: len(shape) for name, shape in t.shapes.items()} for t in (one, other)]
+    return ranks[0] == ranks[1]
 
 
 @contextlib.contextmanager
