@@ -32,8 +32,10 @@ def leaves_one(graph: Graph) -> bool:
 
 
 def _is_number(size: Any) -> bool:
-    """Whether a size is the same in every call."""
-    return isinstance(size, int) or size.node.maybe_as_int() is not None
+    """Whether a size is one of the formula; an input's on which a trace has settled is not."""
+    if isinstance(size, int):
+        return True
+    return size.node.maybe_as_int() is not None and not size.node._expr.is_symbol
 
 
 def _is_literal(node: Node) -> bool:
