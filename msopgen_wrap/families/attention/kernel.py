@@ -16,7 +16,7 @@ from msopgen_wrap.families.attention.scores import (
 )
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
     absent_types,
@@ -28,8 +28,7 @@ from msopgen_wrap.render.kernel import (
     summary,
     type_name,
 )
-from msopgen_wrap.render.line_wrapping import tidy
-from msopgen_wrap.templating import environment, render_block
+from msopgen_wrap.render.kernel_files import classes_part, kernel_file
 
 
 def render_kernel(plan: AttentionPlan, style: str) -> list[GeneratedFile]:
@@ -39,16 +38,12 @@ def render_kernel(plan: AttentionPlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    template = environment("attention").get_template("kernel.cpp.jinja")
-    text = template.render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("attention", plan.spec.name, _values(plan, style))
 
 
 def kernel_part(plan: AttentionPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    values = _values(plan, style)
-    classes = render_block("attention", "kernel.cpp.jinja", "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=True, cube=True)
+    return classes_part("attention", _values(plan, style), workspace=True, cube=True)
 
 
 def _values(plan: AttentionPlan, style: str) -> dict[str, Any]:

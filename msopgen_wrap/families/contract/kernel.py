@@ -8,7 +8,7 @@ from typing import Any
 from msopgen_wrap.families.contract.body import ProductBody, ProductPlan
 from msopgen_wrap.families.contract.plan import MODES
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
     class_bodies,
@@ -19,9 +19,8 @@ from msopgen_wrap.render.kernel import (
     summary,
     type_name,
 )
-from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.kernel_files import classes_part, kernel_file
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.templating import environment, render_block
 
 
 @dataclass
@@ -62,15 +61,12 @@ def render_kernel(plan: ProductPlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    text = environment("contract").get_template("kernel.cpp.jinja").render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("contract", plan.spec.name, _values(plan, style))
 
 
 def kernel_part(plan: ProductPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    values = _values(plan, style)
-    classes = render_block("contract", "kernel.cpp.jinja", "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=False, cube=True)
+    return classes_part("contract", _values(plan, style), cube=True)
 
 
 def _values(plan: ProductPlan, style: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from msopgen_wrap.families.convolution.plan import MODES, ZEROS, ConvolutionPlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
     class_bodies,
@@ -15,9 +15,9 @@ from msopgen_wrap.render.kernel import (
     storage_type,
     summary,
 )
-from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.kernel_files import kernel_file
 from msopgen_wrap.schedule.cube import CubeBody
-from msopgen_wrap.templating import environment, render_block
+from msopgen_wrap.templating import render_block
 
 
 def render_kernel(plan: ConvolutionPlan, style: str) -> list[GeneratedFile]:
@@ -27,9 +27,7 @@ def render_kernel(plan: ConvolutionPlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    template = environment("convolution").get_template("kernel.cpp.jinja")
-    text = template.render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("convolution", plan.spec.name, _values(plan, style))
 
 
 def kernel_part(plan: ConvolutionPlan, style: str) -> KernelPart:

@@ -7,13 +7,11 @@ from typing import Any
 from msopgen_wrap.families.depthwise.call import BY_FILTERS, BY_INPUT
 from msopgen_wrap.families.depthwise.plan import DepthwisePlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import KernelPart, class_bodies, entry_branches, summary
-from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.kernel_files import classes_part, kernel_file, note_variants
 from msopgen_wrap.schedule.plan import Body
-from msopgen_wrap.templating import environment, render_block
 
-_TEMPLATE = "kernel.cpp.jinja"
 
 
 def render_kernel(plan: DepthwisePlan, style: str) -> list[GeneratedFile]:
@@ -23,21 +21,16 @@ def render_kernel(plan: DepthwisePlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    text = environment("depthwise").get_template(_TEMPLATE).render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("depthwise", plan.spec.name, _values(plan, style))
 
 
 def kernel_part(plan: DepthwisePlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    values = _values(plan, style)
-    classes = render_block("depthwise", _TEMPLATE, "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=False)
+    return classes_part("depthwise", _values(plan, style))
 
 
 def _values(plan: DepthwisePlan, style: str) -> dict[str, Any]:
-    branches = entry_branches(plan, plan.modes, "")
-    for branch in branches:
-        branch["note"] = plan.variants[branch["variant"]].label()
+    branches = note_variants(plan, entry_branches(plan, plan.modes, ""))
     return {
         **entry_values(plan.spec, style, branches),
         "gradient": plan.call.read == BY_INPUT,

@@ -14,7 +14,7 @@ from msopgen_wrap.families.elementwise.plan import (
     number_lists,
 )
 from msopgen_wrap.render.entry_values import entry_values
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     MAX_TENSORS,
     KernelClass,
@@ -29,7 +29,7 @@ from msopgen_wrap.render.kernel import (
     output_param,
     type_name,
 )
-from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.kernel_files import classes_part, kernel_file
 from msopgen_wrap.render.program_text import ProgramText
 from msopgen_wrap.render.value_names import ValueNames, variables
 from msopgen_wrap.schedule.kernel_classes import slot_order
@@ -44,7 +44,6 @@ from msopgen_wrap.schedule.program import (
 )
 from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.names import cpp_local
-from msopgen_wrap.templating import environment, render_block
 
 
 @dataclass(frozen=True)
@@ -198,15 +197,12 @@ def render_kernel(plan: ElementwisePlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    text = environment("elementwise").get_template("kernel.cpp.jinja").render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("elementwise", plan.spec.name, _values(plan, style))
 
 
 def kernel_part(plan: ElementwisePlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    values = _values(plan, style)
-    classes = render_block("elementwise", "kernel.cpp.jinja", "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=False)
+    return classes_part("elementwise", _values(plan, style))
 
 
 def _values(plan: ElementwisePlan, style: str) -> dict[str, Any]:

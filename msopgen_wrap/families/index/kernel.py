@@ -8,16 +8,15 @@ from typing import Any
 from msopgen_wrap.families.index.call import COMBINES
 from msopgen_wrap.families.index.plan import LONG, IndexBody, IndexPlan, by_element
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
     class_bodies,
     entry_branches,
     summary,
 )
-from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.kernel_files import classes_part, kernel_file, note_variants
 from msopgen_wrap.schedule.program import DTYPE_BYTES
-from msopgen_wrap.templating import environment, render_block
 
 # What a scatter does with the rows that items name.
 _VERBS = {
@@ -36,15 +35,12 @@ def render_kernel(plan: IndexPlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    text = environment("index").get_template(_template(plan)).render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("index", plan.spec.name, _values(plan, style), _template(plan))
 
 
 def kernel_part(plan: IndexPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    values = _values(plan, style)
-    classes = render_block("index", _template(plan), "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=False)
+    return classes_part("index", _values(plan, style), _template(plan))
 
 
 def _template(plan: IndexPlan) -> str:
@@ -74,8 +70,7 @@ def _branches(plan: IndexPlan) -> list[dict[str, Any]]:
         bodies = [replace(b, class_name=n) for b, n in zip(plan.bodies, names, strict=True)]
         branches += entry_branches(replace(plan, bodies=bodies), {mode: digit}, "")
     if len(plan.modes) == 1:
-        for branch in branches:
-            branch["note"] = plan.variants[branch["variant"]].label()
+        note_variants(plan, branches)
     return sorted(branches, key=lambda branch: branch["key"])
 
 

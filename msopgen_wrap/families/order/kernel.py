@@ -6,17 +6,15 @@ from typing import Any
 
 from msopgen_wrap.families.order.plan import MODES, OrderBody, OrderPlan
 from msopgen_wrap.render.entry_values import entry_values, tensor_members
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
     class_bodies,
     entry_branches,
     summary,
 )
-from msopgen_wrap.render.line_wrapping import tidy
-from msopgen_wrap.templating import environment, render_block
+from msopgen_wrap.render.kernel_files import classes_part, kernel_file
 
-_TEMPLATE = "kernel.cpp.jinja"
 # What a row gives, as opgen/order.h calls it.
 _PICKS = {"range": "kFirst", "median": "kMedian", "nanmedian": "kNanMedian"}
 
@@ -28,15 +26,12 @@ def render_kernel(plan: OrderPlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    text = environment("order").get_template(_TEMPLATE).render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("order", plan.spec.name, _values(plan, style))
 
 
 def kernel_part(plan: OrderPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    values = _values(plan, style)
-    classes = render_block("order", _TEMPLATE, "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=True)
+    return classes_part("order", _values(plan, style), workspace=True)
 
 
 def _values(plan: OrderPlan, style: str) -> dict[str, Any]:

@@ -11,16 +11,15 @@ from msopgen_wrap.families.scan.loop_text import LoopText, state_members
 from msopgen_wrap.families.scan.loops import KINDS, is_looped, start_section, state_values
 from msopgen_wrap.families.scan.plan import MODES, ScanPlan
 from msopgen_wrap.render.entry_values import entry_values
-from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
     class_bodies,
     entry_branches,
 )
-from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.render.kernel_files import classes_part, kernel_file
 from msopgen_wrap.render.program_text import scan_names
 from msopgen_wrap.schedule.plan import Body
-from msopgen_wrap.templating import environment, render_block
 
 
 @dataclass(frozen=True)
@@ -66,15 +65,12 @@ def render_kernel(plan: ScanPlan, style: str) -> list[GeneratedFile]:
         plan: the plan.
         style: ``8.1`` or ``9.x`` project layout.
     """
-    text = environment("scan").get_template("kernel.cpp.jinja").render(_values(plan, style))
-    return [GeneratedFile(f"op_kernel/{plan.spec.name}.cpp", include_blocks(tidy(text)))]
+    return kernel_file("scan", plan.spec.name, _values(plan, style))
 
 
 def kernel_part(plan: ScanPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    values = _values(plan, style)
-    classes = render_block("scan", "kernel.cpp.jinja", "classes", values)
-    return KernelPart(classes, values["dispatch"], workspace=False)
+    return classes_part("scan", _values(plan, style))
 
 
 def _values(plan: ScanPlan, style: str) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""Kernels of the families: files and classes from templates, and what their branches are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msopgen_wrap.render.files import GeneratedFile, include_blocks
+from msopgen_wrap.render.kernel import KernelPart
+from msopgen_wrap.render.line_wrapping import tidy
+from msopgen_wrap.schedule.plan import OpPlan
+from msopgen_wrap.templating import environment, render_block
+
+_TEMPLATE = "kernel.cpp.jinja"
+
+
+def kernel_file(
+    folder: str, name: str, values: dict[str, Any], template: str = _TEMPLATE
+) -> list[GeneratedFile]:
+    """Return ``op_kernel/<name>.cpp``, a template of a family filled with values."""
+    text = environment(folder).get_template(template).render(values)
+    return [GeneratedFile(f"op_kernel/{name}.cpp", include_blocks(tidy(text)))]
+
+
+def classes_part(
+    folder: str,
+    values: dict[str, Any],
+    template: str = _TEMPLATE,
+    *,
+    workspace: bool = False,
+    cube: bool = False,
+) -> KernelPart:
+    """Return the kernel classes of a template, for a kernel of several plans."""
+    classes = render_block(folder, template, "classes", values)
+    return KernelPart(classes, values["dispatch"], workspace=workspace, cube=cube)
+
+
+def note_variants(plan: OpPlan[Any], branches: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the branches of an entry, each with a note of the variant that it is for."""
+    for branch in branches:
+        branch["note"] = plan.variants[branch["variant"]].label()
+    return branches
