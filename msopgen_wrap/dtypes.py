@@ -61,9 +61,9 @@ BY_NAME = {row.name: row for row in _ROWS}
 BY_GE = {row.ge: row for row in _ROWS}
 BY_GE_NAME = {row.ge_name: row for row in _ROWS}
 
-_FLOATS = ("float16", "bfloat16", "float32")
+FLOATS = ("float16", "bfloat16", "float32")
 
 
 def computed_dtypes(dtypes: Iterable[str]) -> tuple[str, ...]:
     """Return what kernels compute elements of some dtypes in: float32, or int32 for integers."""
-    return tuple("float32" if dtype in _FLOATS else "int32" for dtype in dtypes)
+    return tuple("float32" if dtype in FLOATS else "int32" for dtype in dtypes)

@@ -16,7 +16,7 @@ Node = torch.fx.Node
 
 _aten = torch.ops.aten
 _SPLITS = (_aten.split.Tensor, _aten.split_with_sizes.default)
-_END = 2**63 - 1  # of a slice that goes to the end of its axis
+END = 2**63 - 1  # of a slice that goes to the end of its axis
 
 
 def is_split(node: Node) -> bool:
@@ -41,7 +41,7 @@ def slice_pieces(split: Node) -> list[Node]:
             bounds.append(_sum(graph, bounds[-1], size))
     for piece in list(split.users):
         number = int(piece.args[1])  # type: ignore[arg-type]
-        end = bounds[number + 1] if number + 1 < len(bounds) else _END
+        end = bounds[number + 1] if number + 1 < len(bounds) else END
         with graph.inserting_before(piece):
             args = (source, axis[0] if axis else 0, bounds[number], end)
             cut = graph.call_function(_aten.slice.Tensor, args)

@@ -21,7 +21,7 @@ from msopgen_wrap.spec.sample_values import given_lists
 # Distinct and larger than 1, so that no dimension is specialised or mistaken for another;
 # the last one is divisible by 2, 3 and 4 for ops that split it.
 _SIZES = (23, 19, 17, 5, 7, 11, 13, 24)
-# Where a rule divides one of these, so that none or one is left, which a trace takes for a number.
+# Where a rule or a view leaves none or one of these, which a trace takes for a number.
 _LARGER = (13, 11, 17, 19, 18, 15, 10, 24)
 # Where an attr counts something, sizes that many numbers divide.
 _DIVISIBLE = (4, 8, 2, 16, 6, 12, 24, 36)
@@ -343,14 +343,12 @@ def _shapes_at(
 def _has_few(spec: OpSpec, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
     """Whether a rule gives an axis size 0 or 1 which it does not have in every call."""
     for param in (*spec.inputs, *spec.outputs):
-        given = param.name in shapes
-        if not isinstance(param.shape, ShapeList) or not (given or param in spec.outputs):
+        if not isinstance(param.shape, ShapeList):
             continue
         try:
-            found = shapes[param.name] if given else _ruled_shape(param.shape, shapes, attrs)
+            shape = _ruled_shape(param.shape, shapes, attrs)
         except Exception:
             continue  # the trace says what is wrong
-        shape = first_shape(found)
         settled = settled_axes(param, len(shape))
         if any(size < 2 and axis not in settled for axis, size in enumerate(shape)):
             return True

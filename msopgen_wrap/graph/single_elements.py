@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.axes_of_one import is_one
+from msopgen_wrap.graph.pieces import END
+from msopgen_wrap.graph.views import slice_numbers
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
 Node = torch.fx.Node
 
 _SLICE, _UNFOLD = torch.ops.aten.slice.Tensor, torch.ops.aten.unfold.default
-_LAST = 2**63 - 1  # the end of a slice that names none
 
 
 def leaves_one(graph: Graph) -> bool:
@@ -42,10 +43,9 @@ def _is_literal(node: Node) -> bool:
     """Whether numbers of the formula say that a view leaves one element: ``x[2:3]``, ``x[-1:]``."""
     if node.target is not _SLICE:
         return False
-    given: list[Any] = [*node.args[2:], *(0, _LAST, 1)[len(node.args) - 2 :]]
-    start, end, step = given
+    start, end, step = slice_numbers(node)
     if not (isinstance(start, int) and isinstance(end, int) and step == 1):
         return False
     if start < 0:
-        return (0 if end == _LAST else end) - start == 1
+        return (0 if end == END else end) - start == 1
     return end - start == 1

@@ -175,17 +175,18 @@ def fresh_trace(
         try:
             with quiet_attempts():
                 traced = _trace_at(spec, variant, combo, shapes, samples or {})
-            if few is not None and not _have_one_rank(few, traced):
-                return few  # a graph of another rank shows other axes
-            if not leaves_one(traced.graph):
-                return traced
-            few = few or traced
         except OpgenError:
-            if few is not None:
-                return few
-            raise
+            if few is None:
+                raise
+            break
         except Exception as error:
             failure = failure or error
+            continue
+        if few is not None and not _have_one_rank(few, traced):
+            break  # a graph of another rank shows other axes
+        if not leaves_one(traced.graph):
+            return traced
+        few = few or traced
     if few is not None:
         return few
     if isinstance(failure, StructureError):

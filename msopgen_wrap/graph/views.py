@@ -14,7 +14,7 @@ from typing import Any
 
 from msopgen_wrap.graph import placement  # noqa: F401  (defines the operator)
 from msopgen_wrap.graph.equal_sizes import always_equal, fixed_size, same_sizes
-from msopgen_wrap.graph.pieces import is_split, slice_pieces
+from msopgen_wrap.graph.pieces import END, is_split, slice_pieces
 from msopgen_wrap.graph.walks import reached
 from msopgen_wrap.torch_import import torch
 
@@ -25,7 +25,7 @@ _aten = torch.ops.aten
 _place = torch.ops.opgen.place.default
 RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
 _ORDERS = (_aten.permute.default, _aten.transpose.int, _aten.t.default)
-_WHOLE = (0, 2**63 - 1, 1)  # start, end and step of a slice that names none
+_WHOLE = (0, END, 1)  # start, end and step of a slice that names none
 PRODUCTS = (_aten.mm.default, _aten.bmm.default)
 _SQUEEZES = (_aten.squeeze.dim, _aten.squeeze.dims)
 _AXES_OF_ONE = (_aten.unsqueeze.default, *_SQUEEZES)
@@ -139,9 +139,14 @@ def _reshaped_back(node: Node) -> Node | None:
     return None if between else source
 
 
+def slice_numbers(node: Node) -> tuple[Any, ...]:
+    """Return start, end and step of a slice, also where it names none."""
+    return (*node.args[2:], *_WHOLE[len(node.args) - 2 :])
+
+
 def _is_idle(node: Node) -> bool:
     if node.target is _aten.slice.Tensor:
-        return (*node.args[2:], *_WHOLE[len(node.args) - 2 :]) == _WHOLE
+        return slice_numbers(node) == _WHOLE
     if node.target is _aten.permute.default:
         order: Any = node.args[1]
         return all(int(axis) % len(order) == place for place, axis in enumerate(order))

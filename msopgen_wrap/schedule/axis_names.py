@@ -18,6 +18,9 @@ from msopgen_wrap.graph.scalars import (
     factors,
 )
 
+# The first and the last axes of an order, each as an axis of what is ordered, for every rank.
+OpenOrder = tuple[tuple[int, ...], tuple[int, ...]]
+
 
 class AxisNames(dict[tuple[str, int], int]):
     """(input, axis in the sample) -> the axis for every rank; negative ones count from the end.
@@ -45,7 +48,7 @@ class AxisNames(dict[tuple[str, int], int]):
         self.tails, self.heads = tails, heads
         self.fronts: frozenset[int] = frozenset()
         self.behind: frozenset[int] = frozenset()
-        self.orders: dict[int, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        self.orders: dict[int, OpenOrder] = {}
         self.ranked = ""
 
     def with_names(self, names: AxisNames) -> AxisNames:

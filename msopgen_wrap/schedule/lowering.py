@@ -14,6 +14,7 @@ from msopgen_wrap.graph.sizes import reduced_count, same_size, size_of
 from msopgen_wrap.graph.views import kept_axes, kept_behind, repeats_nothing, reshapes
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.anchors import ANCHORS
+from msopgen_wrap.schedule.axis_names import OpenOrder
 from msopgen_wrap.schedule.calls import (
     EXPANDS,
     HANDLERS,
@@ -27,7 +28,7 @@ from msopgen_wrap.schedule.calls import (
     lowers,
     target_name,
 )
-from msopgen_wrap.schedule.open_axes import OpenOrder, axis_views, chains_behind, permutes
+from msopgen_wrap.schedule.open_axes import axis_views, chains_behind, permutes
 from msopgen_wrap.schedule.peepholes import narrow_stores
 from msopgen_wrap.schedule.program import (
     I32,

@@ -11,6 +11,7 @@ from typing import Any
 
 from msopgen_wrap.graph.tracing import TracedGraph
 from msopgen_wrap.graph.views import kept_axes, kept_behind, reshapes
+from msopgen_wrap.schedule.axis_names import OpenOrder
 from msopgen_wrap.schedule.views import PLACE, SPLITS, Node
 from msopgen_wrap.torch_import import torch
 
@@ -21,8 +22,6 @@ _AXIS_VIEWS = frozenset(
         *("aten.select.int", "aten.slice.Tensor", "aten.unfold.default", PLACE, *SPLITS),
     )
 )
-# The first and the last axes of an order, each as an axis of what is ordered, for every rank.
-OpenOrder = tuple[tuple[int, ...], tuple[int, ...]]
 _COUNTING = ("aten.arange.start_step", "prims.iota.default")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, Location, OpgenError
 from msopgen_wrap.graph.scalars import AttrRef, Binary, Const, DimRef, Numel, ScalarExpr, fold
+from msopgen_wrap.schedule.axis_names import OpenOrder
 from msopgen_wrap.torch_import import torch
 
 Node = torch.fx.Node
@@ -254,7 +255,7 @@ def apply_view(
     size_of: Callable[[int], ScalarExpr | None] = lambda axis: None,
     *,
     front: bool = False,
-    order: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
+    order: OpenOrder | None = None,
 ) -> Any:
     """Return the view after an ATen view op (a list of views for a split).
 

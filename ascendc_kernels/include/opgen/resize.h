@@ -230,13 +230,14 @@ class ResizeBlocks {
         const int64_t needed = planes.heights[Planes::kHeights - 1] + 1;
         const int64_t end = needed < begin + blockRows_ ? needed : begin + blockRows_;
         planes.SeekHeight(output);
+        const uint32_t loaded = static_cast<uint32_t>(end - begin);
         for (uint32_t i = 0; i < Planes::kDepths; ++i) {
-            Load(planes, columns, planes.planes[i], begin, static_cast<uint32_t>(end - begin));
+            Load(planes, columns, planes.planes[i], begin, loaded);
             if (i > 0) {
-                Hold(columns, i - 1, static_cast<uint32_t>(end - begin));
+                Hold(columns, i - 1, loaded);
             }
         }
-        Hold(columns, Planes::kDepths - 1, static_cast<uint32_t>(end - begin));
+        Hold(columns, Planes::kDepths - 1, loaded);
         uint32_t rows = 0;
         do {
             Add(dst[rows * outputPitch_], planes, begin);

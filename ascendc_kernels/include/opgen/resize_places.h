@@ -33,10 +33,12 @@ struct ResizeAxis {
     float ratio = 1;  // elements of a plane under one of the result
 
     // The first elements that `count` results are made of, from result `first` on, before they are
-    // brought into the plane, and how far behind each the result lies. The arithmetic is PyTorch's.
+    // brought into the plane, and how far behind each the result lies, 0 to 1. The arithmetic is
+    // PyTorch's.
     template <ResizeMode kMode>
     __aicore__ inline void Find(const LocalTensor<int32_t>& low, const LocalTensor<float>& share,
-                                int64_t first, uint32_t count, bool corners) const {
+                                const LocalTensor<float>& spare, int64_t first, uint32_t count,
+                                bool corners) const {
         AscendC::CreateVecIndex(low, static_cast<int32_t>(first), count);
         VectorBarrier();
         AscendC::Cast(share, low, RoundMode::CAST_NONE, count);
@@ -65,6 +67,16 @@ struct ResizeAxis {
             AscendC::Mins(low, low, last, count);
             VectorBarrier();
         }
+        if constexpr (!kNear) {
+            AscendC::Cast(spare, low, RoundMode::CAST_NONE, count);
+            VectorBarrier();
+            AscendC::Sub(share, share, spare, count);
+            VectorBarrier();
+            AscendC::Maxs(share, share, 0.0f, count);
+            VectorBarrier();
+            AscendC::Mins(share, share, 1.0f, count);
+            VectorBarrier();
+        }
     }
 };
 
@@ -77,7 +89,7 @@ class ResizeRows {
     __aicore__ inline void Init(AscendC::TPipe* pipe) {
         pipe->InitBuffer(low_, kResizeLanes * sizeof(int32_t));
         pipe->InitBuffer(share_, kResizeLanes * sizeof(float));
-        pipe->InitBuffer(whole_, kResizeLanes * sizeof(float));
+        pipe->InitBuffer(spare_, kResizeLanes * sizeof(float));
     }
     // Go to a result of the axis.
     __aicore__ inline void Seek(const ResizeAxis& axis, int64_t output, bool corners) {
@@ -87,15 +99,8 @@ class ResizeRows {
             Order<AscendC::HardEvent::S_V>();
             const LocalTensor<int32_t> low = low_.template Get<int32_t>();
             const LocalTensor<float> share = share_.template Get<float>();
-            const LocalTensor<float> whole = whole_.template Get<float>();
-            axis.template Find<kMode>(low, share, first, kResizeLanes, corners);
-            AscendC::Cast(whole, low, RoundMode::CAST_NONE, kResizeLanes);
-            VectorBarrier();
-            AscendC::Sub(share, share, whole, kResizeLanes);
-            VectorBarrier();
-            AscendC::Maxs(share, share, 0.0f, kResizeLanes);
-            VectorBarrier();
-            AscendC::Mins(share, share, 1.0f, kResizeLanes);
+            const LocalTensor<float> spare = spare_.template Get<float>();
+            axis.template Find<kMode>(low, share, spare, first, kResizeLanes, corners);
             Order<AscendC::HardEvent::V_S>();
         }
         const uint32_t lane = static_cast<uint32_t>(output - first);
@@ -131,7 +136,7 @@ class ResizeRows {
 
     AscendC::TBuf<AscendC::TPosition::VECCALC> low_;
     AscendC::TBuf<AscendC::TPosition::VECCALC> share_;
-    AscendC::TBuf<AscendC::TPosition::VECCALC> whole_;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> spare_;
     int64_t first_ = -1;
 };
 
@@ -163,16 +168,8 @@ class ResizeColumns {
         const LocalTensor<int32_t> low = Place(0);
         const LocalTensor<float> share = share_.template Get<float>();
         const LocalTensor<float> spare = spare_.template Get<float>();
-        axis.template Find<kMode>(low, share, first, count, corners);
+        axis.template Find<kMode>(low, share, spare, first, count, corners);
         if constexpr (kTaps > 1) {
-            AscendC::Cast(spare, low, RoundMode::CAST_NONE, count);
-            VectorBarrier();
-            AscendC::Sub(share, share, spare, count);
-            VectorBarrier();
-            AscendC::Maxs(share, share, 0.0f, count);
-            VectorBarrier();
-            AscendC::Mins(share, share, 1.0f, count);
-            VectorBarrier();
             Weigh(share, spare, count);
         }
         const int32_t last = static_cast<int32_t>(axis.inputs - 1);

@@ -13,6 +13,7 @@ from msopgen_wrap.families.call_variants import (
 )
 from msopgen_wrap.families.depthwise.call import BY_FILTERS, DepthwiseCall, DepthwiseReader
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.float_dtypes import check_floats
 from msopgen_wrap.graph.scalars import Const
 from msopgen_wrap.graph.structural import other_values
 from msopgen_wrap.graph.tracing import TracedGraph
@@ -26,7 +27,6 @@ from msopgen_wrap.spec.model import OpSpec
 
 # The only mode, and the last digit of its tiling key.
 MODES = {"depthwise": 0}
-FLOATS = ("float16", "bfloat16", "float32")
 # Bytes of the numbers that sums start with, as opgen/depthwise.h has it.
 _BIAS_BYTES = 544
 # Bytes of a slot of sums, as opgen/depthwise_filters.h has it.
@@ -94,19 +94,9 @@ def _check_dtypes(spec: OpSpec, call: DepthwiseCall) -> None:
                 "ask for the gradient of the filters, which is the sum of all parts",
             )
         )
-    for name in filter(None, (call.image, call.filters, call.bias, call.result)):
-        for dtype in spec.param(name).dtypes:
-            if dtype not in FLOATS:
-                raise OpgenError(
-                    Diagnostic(
-                        "OPG332",
-                        f"{spec.op} convolves {dtype}",
-                        spec.param(name).location,
-                        "convolutions with a group for each channel are computed of float16, "
-                        "bfloat16 and float32",
-                        "leave the dtype out, or write the kernel with `kernel:`",
-                    )
-                )
+    names = filter(None, (call.image, call.filters, call.bias, call.result))
+    why = "convolutions with a group for each channel are computed of float16, bfloat16 and float32"
+    check_floats(map(spec.param, names), f"{spec.op} convolves", why)
 
 
 def budget(spec: OpSpec, call: DepthwiseCall, combo: int) -> Budget:

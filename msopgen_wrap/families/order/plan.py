@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.dtypes import FLOATS
 from msopgen_wrap.families.call_variants import (
     axis_at_every_rank,
     different_variants,
@@ -28,7 +29,6 @@ from msopgen_wrap.spec.model import OpSpec
 # How rows reach UB, and the last digit of the tiling key: as they lie in memory, or by way of the
 # workspace, where rows along any axis lie one behind the other.
 MODES = {"rows": 0, "workspace": 1}
-FLOATS = ("float16", "bfloat16", "float32")
 # Dtypes of which float32 holds every value, and the digits of 16 bits that others are sorted by, as
 # opgen/order_digits.h has them.
 NARROW = (*FLOATS, "int8", "uint8", "int16")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families.call_variants import (
     Sizes,
     different_variants,
@@ -13,6 +13,7 @@ from msopgen_wrap.families.call_variants import (
     read_variants,
 )
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.float_dtypes import check_floats
 from msopgen_wrap.families.resize.call import ResizeCall, ResizeReader
 from msopgen_wrap.graph.other_traces import other_values
 from msopgen_wrap.graph.tracing import TracedGraph
@@ -21,13 +22,12 @@ from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerin
 from msopgen_wrap.schedule.buffers import Placement
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
 from msopgen_wrap.schedule.plan import Body, Budget, Buffer, OpPlan
-from msopgen_wrap.schedule.program import DTYPE_BYTES, F32, I32, Program, Scalar
+from msopgen_wrap.schedule.program import DTYPE_BYTES, Program, Scalar
 from msopgen_wrap.spec.model import OpSpec
 
 # The only mode, and the last digit of its tiling key.
 MODES = {"resize": 0}
-FLOATS = ("float16", "bfloat16", "float32")
-# Bytes of where the rows of an axis lie, as opgen/resize.h has it: 256 lanes of three numbers.
+# Bytes of where the rows of an axis lie: 256 lanes of three numbers (opgen/resize_places.h).
 _ROWS_BYTES = 256 * 3 * 4
 
 
@@ -45,9 +45,8 @@ class ResizePlan(OpPlan[Body]):
 
     def tiling_numbers(self) -> dict[str, Scalar]:
         """Return the numbers of the call that TilingFunc reads."""
-        kinds = {"length": I32, "scale": F32}
         return {
-            f"{name}{i}": Scalar(number, kinds[name])
+            f"{name}{i}": Scalar(number)
             for name, numbers in self.call.numbers().items()
             for i, number in enumerate(numbers)
         }
@@ -65,7 +64,9 @@ def plan_resize(
     calls: list[tuple[ResizeCall, dict[str, Any]]] = []
     for read in read_variants(spec, variants, list(plan.served), first, ResizeReader, _sizes_of):
         call = read.call
-        _check_dtypes(spec, call)
+        why = "results are computed of float16, bfloat16 and float32"
+        params = (spec.param(call.tensor), spec.outputs[0])
+        check_floats(params, f"{spec.op} resizes tensors of", why)
         calls.append((call, read.operands))
         others = {n: other_values(spec.attr(n), read.traced) for n in read.traced.structural}
         prove_numbers(spec, read.traced, calls[-1], ResizeReader, others, "sizes and scales")
@@ -86,26 +87,6 @@ def plan_resize(
 
 def _sizes_of(call: ResizeCall) -> Sizes:
     return (), (*call.lengths, *call.scales)
-
-
-def _check_dtypes(spec: OpSpec, call: ResizeCall) -> None:
-    """Refuse what the vector unit does not compute sums of.
-
-    Raises:
-        OpgenError: OPG332.
-    """
-    for param in (spec.param(call.tensor), spec.outputs[0]):
-        for dtype in param.dtypes:
-            if dtype not in FLOATS:
-                raise OpgenError(
-                    Diagnostic(
-                        "OPG332",
-                        f"{spec.op} resizes tensors of {dtype}",
-                        param.location,
-                        "results are computed of float16, bfloat16 and float32",
-                        "leave the dtype out, or write the kernel with `kernel:`",
-                    )
-                )
 
 
 def budget(spec: OpSpec, call: ResizeCall, combo: int) -> Budget:

@@ -35,8 +35,11 @@ def reduced_ranks(
         traced: the graph of the sample, which reduces.
         others: its graphs at other ranks.
     """
-    unreduced = [t for t in others if not _reductions(t) and _work(t) == _work(traced)]
-    rest = [t for t in others if t not in unreduced]
+    rest: list[TracedGraph] = []
+    unreduced: list[TracedGraph] = []
+    for other in others:
+        alike = not _reductions(other) and _work(other) == _work(traced)
+        (unreduced if alike else rest).append(other)
     plain = all(kind in _OF_ONE for kind in _reductions(traced))
     return (rest, unreduced) if rest and plain else (list(others), [])
 

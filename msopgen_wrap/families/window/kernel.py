@@ -18,7 +18,6 @@ from msopgen_wrap.render.kernel_files import classes_part, kernel_file, note_var
 from msopgen_wrap.schedule.plan import Body
 
 
-
 def render_kernel(plan: WindowPlan, style: str) -> list[GeneratedFile]:
     """Render ``op_kernel/<op>.cpp``.
 

@@ -8,6 +8,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.call_variants import CallVariant, different_variants, read_variants
 from msopgen_wrap.families.family import Family
+from msopgen_wrap.families.float_dtypes import check_floats
 from msopgen_wrap.families.window.call import WindowCall, WindowReader
 from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.scalars import Const
@@ -22,7 +23,6 @@ from msopgen_wrap.spec.model import OpSpec
 
 # The only mode, and the last digit of its tiling key.
 MODES = {"windows": 0}
-FLOATS = ("float16", "bfloat16", "float32")
 # Bytes of the masks that a search for positions compares into, as opgen/window.h has it.
 MASK_BYTES = 1024
 
@@ -115,18 +115,8 @@ def _check_dtypes(spec: OpSpec, call: WindowCall) -> None:
         OpgenError: OPG332.
     """
     params = [spec.param(call.tensor)] + ([spec.param(call.values)] if call.values else [])
-    for param in params:
-        for dtype in param.dtypes:
-            if dtype not in FLOATS:
-                raise OpgenError(
-                    Diagnostic(
-                        "OPG332",
-                        f"{spec.op} has windows of {dtype}",
-                        param.location,
-                        "windows are computed of float16, bfloat16 and float32",
-                        "leave the dtype out, or write the kernel with `kernel:`",
-                    )
-                )
+    why = "windows are computed of float16, bfloat16 and float32"
+    check_floats(params, f"{spec.op} has windows of", why)
     if call.places:
         places = spec.param(call.places)
         if {*places.dtypes} != {"int32"}:

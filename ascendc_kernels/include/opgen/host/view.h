@@ -294,12 +294,9 @@ struct View {
     }
     // The same elements with other axes of size 1; a dense view in any shape that has as many.
     bool Fit(const std::vector<int64_t>& sizes) {
-        View fitted = *this;
-        const View dense = Dense(sizes);
-        fitted.dim = dense.dim;
-        fitted.stride = dense.stride;
-        fitted.from = dense.from;
-        fitted.to = dense.to;
+        View fitted = Dense(sizes);
+        fitted.offset = offset;
+        fitted.empty = empty;
         size_t own = 0;
         for (size_t i = 0; i < sizes.size(); ++i) {
             if (sizes[i] == 1) {
