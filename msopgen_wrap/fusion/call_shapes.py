@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msopgen_wrap.spec.model import OpSpec
-from msopgen_wrap.spec.shapes import ShapeError, evaluate
+from msopgen_wrap.spec.shapes import ShapeError, evaluate, rule_attrs
 from msopgen_wrap.torch_import import torch
 
 
@@ -20,25 +20,57 @@ def result_shapes(
         fakes: input -> fake tensor; absent optional inputs are left out.
         attrs: of the call.
     """
-    shapes: dict[str, Any] = {p.name: None for p in spec.inputs}
-    shapes.update({name: tuple(fake.shape) for name, fake in fakes.items()})
+    reason = input_objection(spec, fakes, attrs)
+    if reason:
+        return reason
+    shapes = _shapes(spec, fakes)
     found: dict[str, tuple[int, ...]] = {}
     try:
-        for param in spec.inputs:
-            if param.name in fakes and param.shape is not None:
-                wanted: Any = evaluate(param.shape, shapes, attrs)
-                if tuple(wanted) != shapes[param.name]:
-                    return (
-                        f"'{param.name}' would have shape {list(shapes[param.name])}; "
-                        f"the op takes {list(wanted)}"
-                    )
         for param in spec.outputs:
             assert param.shape is not None
             result: Any = evaluate(param.shape, shapes, attrs)
             found[param.name] = tuple(int(n) for n in result)
     except ShapeError as error:
-        return f"the op does not take these shapes: {error}; widen the shape rules of its spec"
+        return _refusal(error)
     return found
+
+
+def input_objection(
+    spec: OpSpec, fakes: Mapping[str, Any], attrs: Mapping[str, Any] | None = None
+) -> str:
+    """Return why an op does not take inputs of these shapes, empty when it does.
+
+    Args:
+        fakes: input -> fake tensor; absent optional inputs are left out.
+        attrs: of the call; None: not known, rules that need them are not asked.
+    """
+    shapes = _shapes(spec, fakes)
+    for param in spec.inputs:
+        fake = fakes.get(param.name)
+        if fake is None:
+            continue
+        if not param.min_rank <= fake.dim() <= param.max_rank:
+            return f"'{param.name}' has rank {fake.dim()}; the op takes ranks {param.min_rank} to {param.max_rank}"
+        if param.shape is None or (attrs is None and rule_attrs(param.shape)):
+            continue
+        try:
+            wanted: Any = evaluate(param.shape, shapes, attrs or {})
+        except ShapeError as error:
+            return _refusal(error)
+        if tuple(wanted) != shapes[param.name]:
+            return (
+                f"'{param.name}' would have shape {list(shapes[param.name])}; "
+                f"the op takes {list(wanted)}"
+            )
+    return ""
+
+
+def _shapes(spec: OpSpec, fakes: Mapping[str, Any]) -> dict[str, Any]:
+    return {p.name: tuple(fakes[p.name].shape) if p.name in fakes else None for p in spec.inputs}
+
+
+def _refusal(error: ShapeError) -> str:
+    return f"the op does not take these shapes: {error}; widen the shape rules of its spec"
 
 
 def output_bytes(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.fusion.attr_values import attr_choices
-from msopgen_wrap.fusion.call_shapes import output_bytes, result_shapes
+from msopgen_wrap.fusion.call_shapes import input_objection, output_bytes, result_shapes
 from msopgen_wrap.fusion.conversion import Converter
 from msopgen_wrap.fusion.matching import Match, Matcher
 from msopgen_wrap.fusion.mismatches import (
@@ -44,6 +44,8 @@ from msopgen_wrap.torch_import import torch
 # Of the ways in which one formula may be an op, and of the values that an input may be.
 MAX_MATCHES = 6
 MAX_CHOICES = 16
+# Those of either that are looked at for shapes that the op takes.
+MAX_READINGS = 64
 NO_SAVING = "ops of the library that would save no GM bytes; name them in `specs` to have them"
 
 
@@ -157,13 +159,17 @@ class Finder:
     def _site(self, pattern: Pattern, root: str, node: Any) -> Site | None:
         numbers = [pattern.attrs[name] for name in pattern.shaping]
         matcher = Matcher(strict=False, numbers=[n for n in numbers if isinstance(n, int)])
-        reason, count = "", 0
+        matches = list(
+            itertools.islice(matcher.matches(pattern.outputs[root], self._at(node)), MAX_READINGS)
+        )
+        # The operands of a product in another order may have the shapes that the op takes.
+        ways = [(match, self._choices(pattern, match)) for match in matches]
+        fitting = [(m, choices) for m, (choices, fits) in ways if fits]
+        ways_left = fitting or [(m, choices) for m, (choices, _) in ways]
+        reason = ""
         best: Site | None = None
-        for match in matcher.matches(pattern.outputs[root], self._at(node)):
-            count += 1
-            if count > MAX_MATCHES:
-                break
-            for inputs in self._choices(pattern, match):
+        for match, choices in ways_left[:MAX_MATCHES]:
+            for inputs in choices:
                 outcome = self._judged(pattern, root, node, match, inputs)
                 if isinstance(outcome, Site):
                     best = outcome if best is None or _saving(best) < _saving(outcome) else best
@@ -171,7 +177,7 @@ class Finder:
                 reason = reason if weight(reason) > weight(outcome) else outcome
         if best is not None:
             return best
-        self._note(pattern, root, node, matcher, reason, count > 0)
+        self._note(pattern, root, node, matcher, reason, bool(matches))
         return None
 
     def _note(
@@ -198,22 +204,31 @@ class Finder:
         if reason and share >= 0.5:
             self.misses.append(NearMiss(pattern.label, place_of(node), reason, share))
 
-    def _choices(self, pattern: Pattern, match: Match) -> Iterator[dict[str, Any]]:
-        """Yield inputs of the op as nodes of the model: the earliest values first."""
+    def _choices(self, pattern: Pattern, match: Match) -> tuple[list[dict[str, Any]], bool]:
+        """Return inputs of the op as nodes of the model, and whether the op takes their shapes.
+
+        The earliest values come first. Where some fit, those that do not are left out. Shape rules
+        that need attrs are not asked.
+        """
         given = given_inputs(pattern.spec, pattern.variant)
         names = [name for name in given if name not in pattern.same]
         if any(name not in match.inputs for name in names):
-            return
+            return [], True
+        choices: list[dict[str, Any]] = []
         ways = itertools.product(*(match.inputs[n] for n in names))
-        for way in itertools.islice(ways, MAX_CHOICES):
+        for way in itertools.islice(ways, MAX_READINGS):
             found = {name: term.value for name, term in zip(names, way, strict=True)}
-            yield {name: found[pattern.same.get(name, name)] for name in given}
+            choices.append({name: found[pattern.same.get(name, name)] for name in given})
+        fitting = [
+            inputs for inputs in choices if not input_objection(pattern.spec, _fakes(inputs))
+        ]
+        return (fitting or choices)[:MAX_CHOICES], bool(fitting)
 
     def _judged(
         self, pattern: Pattern, root: str, node: Any, match: Match, inputs: dict[str, Any]
     ) -> Site | str:
         spec = pattern.spec
-        fakes = {name: n.meta["val"] for name, n in inputs.items()}
+        fakes = _fakes(inputs)
         region = region_between([node], list(inputs.values()))
         if isinstance(region, str):
             return region
@@ -251,13 +266,8 @@ class Finder:
         self, pattern: Pattern, region: Region, outputs: dict[str, Any], fakes: dict[str, Any]
     ) -> str:
         """Return what is against an op that is known by its inputs and one output."""
-        spec = pattern.spec
-        for param in spec.inputs:
-            fake = fakes.get(param.name)
-            if fake is not None and not param.min_rank <= fake.dim() <= param.max_rank:
-                return f"'{param.name}' has rank {fake.dim()}"
         for name, node in outputs.items():
-            reason = dtype_reason(spec, fakes, name, node.meta["val"])
+            reason = dtype_reason(pattern.spec, fakes, name, node.meta["val"])
             if reason:
                 return reason
         return rounding_reason(region, fakes)
@@ -277,7 +287,7 @@ class Finder:
         region = region_between(list(outputs.values()), list(inputs.values()))
         if isinstance(region, str):
             return region
-        fakes = {name: n.meta["val"] for name, n in inputs.items()}
+        fakes = _fakes(inputs)
         reason = self._refused(exact, region, outputs, fakes) or objection(region, self.written)
         shapes = result_shapes(spec, fakes, exact.attrs)
         if not reason and isinstance(shapes, str):
@@ -334,6 +344,10 @@ class Finder:
         """Whether a node may be an output of the op by its dtype; the proof sees the shape."""
         dtypes = exact.spec.param(name).dtypes
         return str(node.meta["val"].dtype).removeprefix("torch.") in dtypes
+
+
+def _fakes(inputs: dict[str, Any]) -> dict[str, Any]:
+    return {name: node.meta["val"] for name, node in inputs.items()}
 
 
 def _saving(site: Site) -> tuple[int, int]:

@@ -56,9 +56,22 @@ def is_checked(expr: ScalarExpr) -> bool:
         return False
     if expr.op in ("//", "%") and bounds(expr.right)[0] <= 0 <= bounds(expr.right)[1]:
         # A size is 0 where a tensor is empty: no element is at the place that a remainder says,
-        # which is what formulas want of it (`roll`).
-        return expr.op == "//" or not isinstance(expr.right, DimRef)
+        # which is what formulas want of it (`roll`). A loss of no classes divides no elements by 0.
+        if expr.op == "//":
+            return not _has_factor(expr.left, expr.right)
+        return not isinstance(expr.right, DimRef)
     return expr.op == "**" or _leaves(_unlimited(expr))
+
+
+def _has_factor(product: ScalarExpr, size: ScalarExpr) -> bool:
+    """Whether a product of sizes has a size among its factors: it is 0 where that is."""
+    if not isinstance(size, DimRef):
+        return False
+    if isinstance(product, Binary) and product.op == "*":
+        return _has_factor(product.left, size) or _has_factor(product.right, size)
+    if isinstance(product, Numel):
+        return product.tensor == size.tensor and not product.without
+    return isinstance(product, DimRef) and product == size
 
 
 def has_checks(expr: ScalarExpr) -> bool:

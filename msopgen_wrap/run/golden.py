@@ -17,7 +17,7 @@ from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.chosen_places import ChosenPlaces, has_nan
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.exact_slopes import ExactSlopes
-from msopgen_wrap.run.hidden_keys import HiddenKeys, causal_steps
+from msopgen_wrap.run.hidden_keys import HiddenKeys, attention_in_steps
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
 from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
@@ -122,7 +122,7 @@ class KeepDouble(Provenance):
         if func is torch.ops.aten.mode.default and args[0].is_floating_point() and args[0].dim():
             return self._mode_of_numbers(func, types, args, kwargs)
         with self:
-            steps = causal_steps(func, args, kwargs)
+            steps = attention_in_steps(func, args, kwargs)
         if steps is not NotImplemented:
             return steps
         result = super().__torch_dispatch__(func, types, args, kwargs)

@@ -91,8 +91,11 @@ def _leave_out(hidden: Any, weights: Any, values: Any, result: Any) -> None:
         result.copy_(torch.where(meets, seen, result))
 
 
-def causal_steps(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Run PyTorch's causal attention in steps, for the modes around it.
+def attention_in_steps(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Run PyTorch's attention in steps: a causal one, for the modes around it, and one with NaN.
+
+    The fused one finds the largest score of a row by comparisons, which do not see NaN, and gives
+    0 or NaN then; that depends on the place of the NaN.
 
     Returns:
         What the operator gives; NotImplemented for other operators.
@@ -100,7 +103,8 @@ def causal_steps(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if func is not torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default:
         return NotImplemented
     causal = args[4] if len(args) > 4 else kwargs.get("is_causal", False)
-    if not causal:
+    if not causal and all(bool(torch.isfinite(t).all()) for t in args[:3]):
         return NotImplemented
     math_steps = torch.ops.aten._scaled_dot_product_attention_math.default
-    return math_steps.decompose(*args[:3], is_causal=True, scale=kwargs.get("scale"))
+    mask, scale = kwargs.get("attn_mask"), kwargs.get("scale")
+    return math_steps.decompose(*args[:3], mask, is_causal=causal, scale=scale)

@@ -19,7 +19,7 @@ from msopgen_wrap.graph.orders import order_decompositions
 from msopgen_wrap.graph.resampling import kernel_steps
 from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
-from msopgen_wrap.run.hidden_keys import causal_steps
+from msopgen_wrap.run.hidden_keys import attention_in_steps
 from msopgen_wrap.torch_import import torch
 
 TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
@@ -249,7 +249,7 @@ class KernelSteps(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
         with self:
-            attention = causal_steps(func, args, kwargs)
+            attention = attention_in_steps(func, args, kwargs)
         if attention is not NotImplemented:
             return attention
         steps = self._replaced.get(func)

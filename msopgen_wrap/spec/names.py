@@ -104,7 +104,7 @@ STDLIB = frozenset(
 # Names of locals, members and tiling fields of our own templates: a parameter called so gets an
 # underscore in generated C++.
 LOCALS = words(
-    """attrs axes before block blockRows blocks box boxBytes boxCols boxRows budget
+    """asked attrs axes before block blockRows blocks box boxBytes boxCols boxRows budget
         buffers byElement bytes bytesBuf chosen chunk coefficientBuf coefficients
         colCount columns convolved cores count cycles depth dims dtypes elements
         exchange expected filters first flat flatBytes float found given gmBandwidth

@@ -18,7 +18,8 @@ from msopgen_wrap.spec.loader import parse_spec
 
 SOURCES: list[tuple[ModuleType, str]] = [
     (batch_norm, "_objection"),
-    (call_shapes, "result_shapes"),
+    (call_shapes, "_refusal"),
+    (call_shapes, "input_objection"),
     (chains, "objection"),
     (numeric_proof, "_difference"),
     (regions, "objection"),

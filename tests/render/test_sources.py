@@ -127,6 +127,7 @@ GOLDEN = sorted((Path(__file__).parent / "golden").rglob("op_kernel/*.cpp.golden
 SPECS = find_specs([data_dir("op_specs")])
 
 _DECLARED = re.compile(r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(([^)]*)\)")
+_EXTENDS = re.compile(r'{%-? extends "([^"]+)" -?%}')
 _INCLUDE = re.compile(r'#\s*include\s+"(opgen/[\w./]+)"')
 # Kinds without the module behind cross-core flags.
 _PLAIN = ("KERNEL_TYPE_AIV_ONLY", "KERNEL_TYPE_AIC_ONLY")
@@ -146,8 +147,11 @@ def all_text(source: str) -> str:
 
 
 def template_text(path: Path) -> str:
-    """Return a kernel template with the includes of the blocks that it calls."""
-    return include_blocks(path.read_text(encoding="utf-8"))
+    """Return a kernel template, behind the one it extends, with the includes that it needs."""
+    text = path.read_text(encoding="utf-8")
+    for extended in _EXTENDS.findall(text):
+        text = (data_dir("templates") / extended).read_text(encoding="utf-8") + text
+    return include_blocks(text)
 
 
 def problem(source: str) -> str:

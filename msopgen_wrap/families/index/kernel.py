@@ -93,12 +93,15 @@ def _kernel(plan: IndexPlan, body: IndexBody) -> dict[str, Any]:
         for c in (body.combos if call.table else ())
     }
     sizes = {(DTYPE_BYTES[source], DTYPE_BYTES[target]) for source, target in dtypes}
+    moved = (named.get(call.table), named.get(call.values), gm[-1])
     return {
         "name": body.class_name,
         "elements": _class_of(plan, body, "elements"),
         "columns": _class_of(plan, body, "columns"),
         "summary": summary(spec, plan, body),
         "gm": gm,
+        # each once: values may be those of the table
+        "moved": [row for row in gm if any(row is other for other in moved)],
         "table": named.get(call.table),
         "indices": [named[name] for name in call.indices],
         "source": named.get(call.values),
