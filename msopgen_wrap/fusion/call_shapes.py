@@ -50,7 +50,8 @@ def input_objection(
         if fake is None:
             continue
         if not param.min_rank <= fake.dim() <= param.max_rank:
-            return f"'{param.name}' has rank {fake.dim()}; the op takes ranks {param.min_rank} to {param.max_rank}"
+            ranks = f"{param.min_rank} to {param.max_rank}"
+            return f"'{param.name}' has rank {fake.dim()}; the op takes ranks {ranks}"
         if param.shape is None or (attrs is None and rule_attrs(param.shape)):
             continue
         try:

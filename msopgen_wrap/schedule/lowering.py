@@ -9,9 +9,10 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.cuts import MADE_BY
+from msopgen_wrap.graph.equal_sizes import same_sizes
 from msopgen_wrap.graph.scalars import Binary, Const, DimRef, Numel, ScalarExpr, Unary, fold
 from msopgen_wrap.graph.sizes import reduced_count, same_size, size_of
-from msopgen_wrap.graph.views import kept_axes, kept_behind, repeats_nothing, reshapes
+from msopgen_wrap.graph.views import is_tensor, kept_axes, kept_behind, repeats_nothing, reshapes
 from msopgen_wrap.schedule import intervals
 from msopgen_wrap.schedule.anchors import ANCHORS
 from msopgen_wrap.schedule.axis_names import OpenOrder
@@ -64,6 +65,17 @@ from msopgen_wrap.torch_import import torch
 __all__ = ["Lowerer", "lowers"]
 
 
+def _makes_other_sizes(graph: torch.fx.Graph) -> bool:
+    """Whether a constant has sizes that no input has: ``torch.ones(3, 4) + x.sum()``."""
+    tensors = [node for node in graph.nodes if is_tensor(node)]
+    given = [node.meta["val"].shape for node in tensors if node.op == "placeholder"]
+    made = [
+        n for n in tensors if n.op != "placeholder" and not any(map(is_tensor, n.all_input_nodes))
+    ]
+    sizes = [node.meta["val"].shape for node in made if node.meta["val"].dim()]
+    return any(not any(same_sizes(size, other) for other in given) for size in sizes)
+
+
 @dataclass
 class Lowerer(WordReader):
     """State of one lowering.
@@ -72,7 +84,7 @@ class Lowerer(WordReader):
         expanded: calls of expand, with the sizes that they give to the iteration space.
         output_views: outputs that are written in another shape than they have.
         stored_shapes: sizes of the temporaries that have another shape than they are written in.
-        stretches: whether the graph expands a tensor.
+        stretches: whether the graph expands a tensor, as also a constant of other sizes does.
     """
 
     expanded: dict[Node, Span] = field(default_factory=dict)
@@ -88,6 +100,7 @@ class Lowerer(WordReader):
             if node.op != "output":
                 self.values[node] = self.lowered(node)
         wide = [param.name for param in self.spec.outputs if self.store_output(param)]
+        self.stretches |= _makes_other_sizes(self.traced.graph)
         self._check_spans()
         program = self._finished()
         if not wide:

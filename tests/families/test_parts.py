@@ -195,6 +195,21 @@ compute: |
 """
 
 
+# The constant gives the result its sizes.
+CONSTANT = REPEATED.replace('shape: "[]"', 'shape: "[3, 4]"').replace("PartsRepeated", "PartsOnes")
+CONSTANT = CONSTANT[: CONSTANT.index("  s = ")] + "  y = torch.ones(3, 4) + x.sum()\n"
+
+
+@pytest.mark.slow
+def test_a_constant_may_be_larger_than_the_only_operand(tmp_path):
+    path = tmp_path / "case.yaml"
+    path.write_text(CONSTANT, encoding="utf-8")
+    op = BuiltOp(load_spec(path), tmp_path)
+    outputs, golden, result = op.run({"x": torch.full((5, 9), 0.5)}, mode="check")
+    check(outputs["y"], golden["y"], 4)
+    assert [f for f in result.findings if f.severity == "error"] == []
+
+
 def repeated_spec(folder):
     path = folder / "case.yaml"
     path.write_text(REPEATED, encoding="utf-8")
@@ -221,7 +236,7 @@ def test_a_number_that_is_repeated_in_a_pass_of_its_own(tmp_path):
     torch.testing.assert_close(
         outputs["grad_x"].double(), golden["grad_x"].double(), rtol=1e-4, atol=1e-4
     )
-    assert [f for f in result.findings if f["severity"] == "error"] == []
+    assert [f for f in result.findings if f.severity == "error"] == []
 
 
 def product_spec(sum_: str):

@@ -182,6 +182,12 @@ def with_mean(x: Any) -> Any:
     return mean, torch.exp(x - mean)
 
 
+def state_space(x: Any) -> Any:
+    """A product of three operands of other shapes, which the op has in one order only."""
+    step, row, column = x[:, :, :1].exp(), x[:, :1].exp(), x[:, :, 1:2].exp()
+    return ((x * step).exp() * x + step * row * column).sum(-1)
+
+
 def rotated(x: Any) -> Any:
     angle = x * 0.5
     return x * angle.cos() + (x + 1) * angle.sin()
@@ -199,6 +205,7 @@ CHAINS = [
     (lambda x: torch.exp(x.sum(1)) * 3, (4, 6, 8), [1], 'shape: "[x1[0], x1[2]]"'),
     (with_mean, (4, 6, 8), [2], 'shape: "[*x1[:-1], 1]"'),
     (lambda x: with_residual(x, ROW), (4, 6, 8), [2], "y2 = torch.tanh"),
+    (state_space, (2, 6, 4), [1], 'shape: "[x1[0], 1, x1[2]]"'),
     (rotated, (4, 6), [1], "tolerance: {y: mixed}"),
     (lambda x: turned(x, ROW), (4, 6, 8), [1], 'shape: "broadcast('),
     (lambda x: (x - 1).square().mean(), (4, 6, 8), [1], 'shape: "[]"'),

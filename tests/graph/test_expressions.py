@@ -13,6 +13,7 @@ from msopgen_wrap.graph.scalars import (
     Binary,
     Const,
     DimRef,
+    Numel,
     ScalarExpr,
     Unary,
     evaluate,
@@ -50,9 +51,18 @@ def has_no_value(expr: ScalarExpr, n: int, size: int) -> bool:
     return not -(2**63) <= evaluate(expr, *given) < 2**63
 
 
-def remainder_by_size(expr: ScalarExpr) -> bool:
-    """Whether it is a remainder that only an empty tensor lacks; the host takes 0."""
-    return isinstance(expr, Binary) and expr.op == "%" and expr.right == SIZE
+def only_empty_lacks(expr: ScalarExpr) -> bool:
+    """Whether only an empty tensor lacks a remainder or quotient, for which the host takes 0."""
+    if not isinstance(expr, Binary) or expr.right != SIZE:
+        return False
+    return expr.op == "%" or (expr.op == "//" and has_factor(expr.left))
+
+
+def has_factor(expr: ScalarExpr) -> bool:
+    """Whether an expression is the size, or a product with it."""
+    if isinstance(expr, Binary) and expr.op == "*":
+        return has_factor(expr.left) or has_factor(expr.right)
+    return expr == SIZE
 
 
 @pytest.mark.parametrize("seed", range(300))
@@ -63,7 +73,7 @@ def test_what_leaves_64_bits_first_is_checked(seed):
         for size in SIZES:
             for part in parts(expr):
                 if has_no_value(part, n, size):
-                    assert is_checked(part) or remainder_by_size(part), (to_cpp(part), n, size)
+                    assert is_checked(part) or only_empty_lacks(part), (to_cpp(part), n, size)
                     break  # what is made of it has no value either
                 low, high = bounds(part)
                 assert low <= evaluate(part, {"n": n}, {"x": (size,)}) <= high
@@ -79,6 +89,11 @@ def test_arithmetic_of_sizes_is_plain():
         "(opgen::FloorMod(opgen::DimAt(xShape, 0), 7) + 1099511627776LL)"
     )
     assert to_cpp(Binary("%", N, SIZE)) == "opgen::FloorMod(nValue, opgen::DimAt(xShape, 0))"
+    assert to_cpp(Binary("//", N, SIZE)) == "whole.FloorDiv(nValue, opgen::DimAt(xShape, 0))"
+    # the elements of a tensor by one of its sizes: 0 where that is 0
+    assert to_cpp(Binary("//", Numel("x"), SIZE)) == (
+        "opgen::FloorDiv(opgen::Numel(xShape), opgen::DimAt(xShape, 0))"
+    )
     assert to_cpp(Binary("*", SIZE, N)) == "whole.Mul(opgen::DimAt(xShape, 0), nValue)"
     assert to_cpp(Binary("*", N, Const(2**70))) == (
         "whole.Mul(nValue, whole.Of(1.1805916207174113e+21))"

@@ -54,6 +54,15 @@ def test_hidden_keys_have_no_part(name: str, axes: tuple[int, ...]) -> None:
     assert steps[..., 0, [2, 5]].isnan().all()
 
 
+def test_a_row_of_scores_with_nan_is_nan() -> None:
+    """PyTorch's fused attention gives 0 for some of these rows."""
+    x = torch.randn(1, 1, 4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x[0, 0, 1, 2] = torch.nan
+    with torch.no_grad(), KeepDouble():
+        golden = functional.scaled_dot_product_attention(x, x, x)
+    assert golden.isnan().all()
+
+
 def test_a_mask_of_an_input_hides_nothing() -> None:
     scores, v = torch.randn(2, 3, dtype=torch.float64), torch.randn(3, 4, dtype=torch.float64)
     v[2, 0] = torch.inf
