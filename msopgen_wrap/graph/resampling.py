@@ -429,12 +429,22 @@ def resampling_decompositions() -> dict[Any, Callable[..., Any]]:
     }
 
 
-def _bicubic(x: Any, size: Any, corners: bool, *scales: Any) -> Any:
-    for axis, (length, scale) in enumerate(zip(size, scales or (None, None), strict=True), 2):
-        x = _cubic(x, axis, length, _ratio(x.shape[axis], length, scale, corners), corners)
-    return x
+def _upsampled(axis_mode: str) -> Callable[..., Any]:
+    def upsample(x: Any, size: Any, corners: bool, *scales: Any) -> Any:
+        given = list(scales) if any(scale is not None for scale in scales) else []
+        return _by_axes(x, axis_mode, list(size), given, corners)
+
+    return upsample
+
+
+def upsampling_steps() -> dict[Any, Callable[..., Any]]:
+    """Return PyTorch's operators that resize, with positions in float32 whatever the dtype is."""
+    linear = (_aten.upsample_linear1d, _aten.upsample_bilinear2d, _aten.upsample_trilinear3d)
+    steps = {operator.default: _upsampled("linear") for operator in linear}
+    return {**steps, _aten.upsample_bicubic2d.default: _upsampled("cubic")}
 
 
 def kernel_steps() -> dict[Any, Callable[..., Any]]:
     """Return operators in the steps that kernels take, which overflow for other numbers."""
-    return {**_samplers(), _aten.upsample_bicubic2d.default: _bicubic}
+    bicubic = _aten.upsample_bicubic2d.default
+    return {**_samplers(), bicubic: upsampling_steps()[bicubic]}

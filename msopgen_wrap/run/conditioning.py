@@ -16,6 +16,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from msopgen_wrap.torch_import import torch
 
 tree_map = torch.utils._pytree.tree_map
@@ -109,7 +111,8 @@ class Conditioning:
     @cached_property
     def _single(self) -> dict[str, Value]:
         """The outputs in float32, which kernels compute in."""
-        return self._again(_floats(self._inputs, lambda t: t.float()), False)
+        with _RunningSums():
+            return self._again(_floats(self._inputs, lambda t: t.float()), False)
 
     @property
     def _spreads(self) -> dict[str, list[torch.Tensor]]:
@@ -153,7 +156,8 @@ def _nudged(value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 class _RoundedResults(torch.utils._python_dispatch.TorchDispatchMode):
     """A context in which new float64 results of operators are off by a rounding of float32.
 
-    Results that float32 holds are left as they are.
+    Results that float32 holds are left as they are. Each result of a running sum has in it the
+    roundings of those before it, as it has where elements are added one after another.
     """
 
     def __init__(self, generator: torch.Generator) -> None:
@@ -165,14 +169,27 @@ class _RoundedResults(torch.utils._python_dispatch.TorchDispatchMode):
         if any(returned.alias_info is not None for returned in func._schema.returns):
             return result  # a view, or written in place: no rounding
 
+        running = func is torch.ops.aten.cumsum.default
+
         def rounded(value: Any) -> Any:
             wide = isinstance(value, torch.Tensor) and value.dtype == torch.float64
             if not wide:
                 return value
             exact = value == value.float().double()  # rounded to integers, say
-            return torch.where(exact, value, _nudged(value, self._generator))
+            nudged = torch.where(exact, value, _nudged(value, self._generator))
+            return value + (nudged - value).cumsum(args[1]) if running else nudged
 
         return tree_map(rounded, result)
+
+
+class _RunningSums(torch.utils._python_dispatch.TorchDispatchMode):
+    """A context in which running sums add in float32, where PyTorch on a CPU adds in float64."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.cumsum.default and args[0].dtype == torch.float32 and not kwargs:
+            sums = np.cumsum(args[0].detach().numpy(), args[1], dtype=np.float32)
+            return torch.from_numpy(sums).reshape(args[0].shape)  # one element may have no axes
+        return func(*args, **(kwargs or {}))
 
 
 def _tensors(value: Value) -> list[torch.Tensor]:

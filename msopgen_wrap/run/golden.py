@@ -13,6 +13,7 @@ from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.graph.index_ranges import index_uses, searched_sequences, sort_sequences
 from msopgen_wrap.graph.kept_tensors import meta_inputs
 from msopgen_wrap.graph.orders import order_decompositions
+from msopgen_wrap.graph.resampling import upsampling_steps
 from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.chosen_places import ChosenPlaces, has_nan
 from msopgen_wrap.run.conditioning import Conditioning
@@ -98,6 +99,7 @@ class KeepDouble(Provenance):
         self.epsilon = epsilon
         self._hidden_keys = HiddenKeys(self.constant)
         self._slopes = ExactSlopes()
+        self._upsampling = upsampling_steps()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -125,6 +127,12 @@ class KeepDouble(Provenance):
             steps = attention_in_steps(func, args, kwargs)
         if steps is not NotImplemented:
             return steps
+        if func in self._upsampling and args[0].is_floating_point():
+            # PyTorch's kernels for narrower floats have positions in float32: far out on a long
+            # axis these differ from those of float64
+            result = self._upsampling[func](*args, **kwargs)
+            self.note(func, args, result)
+            return result
         result = super().__torch_dispatch__(func, types, args, kwargs)
         name = func.overloadpacket.__name__
         self._slopes.note(func, args, result)

@@ -65,6 +65,13 @@ CASES = {
         "3",
         [(2, 3, 50), (70, 9, 4), (1, 1, 40001)],
     ),
+    # UB holds the elements between a few of the results, not between those of a whole block
+    "a few of long rows": Case(
+        "z = F.interpolate(x, size=5, mode='linear')",
+        "[x[0], x[1], 5]",
+        "3",
+        [(2, 3, 50), (1, 2, 70000), (3, 1, 30001)],
+    ),
     "volumes": Case(
         "z = F.interpolate(x, size=(5, 2 * x.shape[3], 7), mode='trilinear')",
         "[x[0], x[1], 5, 2 * x[3], 7]",

@@ -85,6 +85,25 @@ def test_another_order_of_a_sum_passes(product) -> None:
     assert accuracy.passed and "cancels" in accuracy.note
 
 
+def test_a_running_sum_has_the_roundings_of_those_before() -> None:
+    spec = the_spec(POINTWISE.replace("compute: a - b", "compute: torch.cumsum(a - b, -1)"))
+    case = TestCase(0, {"a": (64, 4096), "b": (64, 4096)})
+    inputs = make_inputs(spec, case)
+    want = reference(spec, case, inputs)
+    steps = (inputs["a"] - inputs["b"]).unbind(-1)
+    total, sums = torch.zeros(64), []
+    for step in steps:
+        total = total + step
+        sums.append(total)
+    result = torch.stack(sums, -1)
+    plain = Comparison(want.golden["y"], torch.float32, want.golden["y"].float())
+    assert not plain.accuracy(result).passed  # what is judged is there
+    assert judged(result, want).passed
+    # A term that is left out is seen in all sums behind it.
+    result[3, 2000:] -= steps[2000][3]
+    assert not judged(result, want).passed
+
+
 def test_a_wrong_element_that_cancelled_is_refused(product) -> None:
     _, want = product
     golden = want.golden["y"]

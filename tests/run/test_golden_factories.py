@@ -53,3 +53,14 @@ def test_rms_norm_has_the_epsilon_of_float32(dtype: torch.dtype) -> None:
     with KeepDouble(epsilon=False):
         own = torch.nn.functional.rms_norm(x.double(), [4])
     assert float(own[0]) > 0.99
+
+
+def test_a_resized_signal_has_positions_in_float32() -> None:
+    """Those of float64 differ from PyTorch's own for float32 where an axis is long."""
+    x = torch.randn(1, 2, 100003, generator=torch.Generator().manual_seed(0))
+    interpolate = torch.nn.functional.interpolate
+    with KeepDouble():
+        golden = interpolate(x.double(), size=3, mode="linear")
+    single = interpolate(x, size=3, mode="linear").double()
+    torch.testing.assert_close(golden, single, rtol=1e-5, atol=1e-6)
+    assert not torch.allclose(golden, interpolate(x.double(), size=3, mode="linear"), rtol=1e-5)

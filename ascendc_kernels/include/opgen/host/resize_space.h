@@ -101,12 +101,13 @@ class ResizeSpace {
         tileColumns = width;
         SetRows(1, byBlocks);
         while (!Holds(budget, room)) {
-            if (tileColumns <= kLanes) {
+            if (tileColumns == 1) {
                 refusal = "UB has no room for " + std::to_string(inputPitch) +
                           " elements of a row, " + std::to_string(room) + " bytes";
                 return;
             }
-            tileColumns = AlignUp(CeilDiv(tileColumns, 2), kLanes);
+            const int64_t half = CeilDiv(tileColumns, 2);
+            tileColumns = tileColumns > kLanes ? AlignUp(half, kLanes) : half;
         }
         const int64_t columnTiles = CeilDiv(width, tileColumns);
         const int64_t worthwhile = std::max<int64_t>(1, Times(rows, width) / kResizePerCore);
@@ -151,7 +152,8 @@ class ResizeSpace {
         const int64_t width = inputs[kResizeAxes - 1];
         const double apart = ratios[kResizeAxes - 1];
         // the first and the last result of a tile, what they are made of, and rounding
-        const double reach = std::ceil(static_cast<double>(tileColumns) * apart * kRounding);
+        const double reach =
+            std::ceil(static_cast<double>(tileColumns - 1) * apart * kRounding) + kSlack;
         const int64_t needed = static_cast<int64_t>(std::min(reach, static_cast<double>(width)));
         inputPitch = AlignUp(std::min(width, needed + taps_ + 1), kLanes);
         outputPitch = AlignUp(tileColumns, kLanes);
@@ -174,6 +176,7 @@ class ResizeSpace {
     static constexpr double kFloatBytes = 4;
     static constexpr int64_t kLanes = 16;  // a block of half
     static constexpr double kRounding = 1.0000005;
+    static constexpr double kSlack = 2;  // float32 positions near 2^24 are off by one each
 
     int64_t taps_ = 1;
 };
