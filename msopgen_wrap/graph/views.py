@@ -226,7 +226,7 @@ def move_views_to_inputs(graph: Graph) -> None:
     anchored = any(n.op == "call_function" and n not in loops for n in graph.nodes)
 
     def movable(node: Node) -> bool:
-        kept = (_aten.unsqueeze.default, *_SQUEEZES) if anchored else ()
+        kept = (_aten.unsqueeze.default,) if anchored else ()
         stays = node.target in kept and not _is_of_wide_input(node)
         return node in plain and _is_movable(node) and not stays
 
@@ -480,10 +480,10 @@ def _through(
         listed: Any = view.args[1]
         listed = listed if isinstance(listed, (list, tuple)) else [listed]
         axes = [int(a) % len(whole) for a in listed]
-        removed = len(whole) - len(view.meta["val"].shape)
-        if removed not in (0, len(axes)):
+        axes = [a for a in axes if fixed_size(whole[a]) == 1]  # others stay
+        if len(whole) - len(view.meta["val"].shape) != len(axes):
             return None
-        own = [a - missing for a in axes if a >= missing] if removed else []
+        own = [a - missing for a in axes if a >= missing]
         return call(_aten.squeeze.dims, value, own) if own else value
     if target is _aten.flip.default:
         flipped: Any = view.args[1]

@@ -145,8 +145,15 @@ class RowLowerer(Lowerer):
     def _reduced_count(self, node: Node) -> ScalarExpr:
         source: Any = node.args[0]
         dims: Any = node.args[1]
-        axes = self.space.of[source]
-        named = {axes[int(d)] for d in dims if axes[int(d)] is not None}
+        named: set[int] = set()
+        for d in dims:
+            axis, size = self.space.of[source][int(d)], result_shape(source)[int(d)]
+            if axis is not None and self.space.same_size(
+                self.space.sizes.get(axis), getattr(size, "node", size)
+            ):
+                named.add(axis)
+            elif not is_one(size):  # of a tensor that another pass has reduced
+                return super()._reduced_count(node)
         return ReducedCount() if named == set(self.space.reduced) else super()._reduced_count(node)
 
     def _elements_per(self, tensor: str, reduced: str, axes: set[int]) -> ScalarExpr:
