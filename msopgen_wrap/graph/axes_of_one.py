@@ -1,7 +1,8 @@
-"""Write a reshape that only adds or drops axes of size 1 as ``unsqueeze`` and ``squeeze``.
+"""Axes of one element: reshapes and reductions of them.
 
-PyTorch's derivatives give a gradient back the axes that a reduction has dropped by a view with all
-sizes. What such a view means for a tensor of another rank shows in the axes alone.
+A reshape that only adds or drops such axes is written as ``unsqueeze`` and ``squeeze``. PyTorch's
+derivatives give a gradient back the axes that a reduction has dropped by a view with all sizes.
+What such a view means for a tensor of another rank shows in the axes alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,14 @@ Node = torch.fx.Node
 
 _aten = torch.ops.aten
 _RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
+_UNSQUEEZE = _aten.unsqueeze.default
+# Reductions whose result along an axis of one element is that element.
+_KEEPING_SINGLES = (
+    _aten.sum.dim_IntList,
+    _aten.mean.dim,
+    _aten.amax.default,
+    _aten.amin.default,
+)
 
 
 def name_axes_of_one(graph: Graph) -> None:
@@ -31,9 +40,33 @@ def name_axes_of_one(graph: Graph) -> None:
         if dropped:
             result = _call(graph, node, _aten.squeeze.dims, result, dropped)
         for axis in added:
-            result = _call(graph, node, _aten.unsqueeze.default, result, axis)
+            result = _call(graph, node, _UNSQUEEZE, result, axis)
         node.replace_all_uses_with(result)
         graph.erase_node(node)
+
+
+def drop_reductions_of_added(graph: Graph) -> None:
+    """Reduce no axis that was added just before; the graph is rewritten in place.
+
+    The values of a pass are lined up by their axes, of which it reduces those that its inputs have.
+    A slice of one element is another matter: it has none where its tensor is empty.
+    """
+    for node in list(graph.nodes):
+        while node.target in _KEEPING_SINGLES:
+            source: Any = node.args[0]
+            rank, (dims, *keep) = source.meta["val"].dim(), node.args[1:]
+            dims = sorted(d % rank for d in dims or range(rank))
+            added = int(source.args[1]) % rank if source.target is _UNSQUEEZE else -1
+            if added not in dims or source.meta["val"].dtype != node.meta["val"].dtype:
+                break
+            inner, rest = source.args[0], [d - (d > added) for d in dims if d != added]
+            reduced = _call(graph, node, node.target, inner, rest, *keep) if rest else inner
+            result = _call(graph, node, _UNSQUEEZE, reduced, added) if any(keep) else reduced
+            node.replace_all_uses_with(result)
+            graph.erase_node(node)
+            if not rest:
+                break
+            node = reduced  # what it reduces may have got another axis
 
 
 def sizes_of(node: Any) -> list[Any]:
@@ -73,10 +106,10 @@ def is_one(size: Any) -> bool:
     return bool(known == 1)
 
 
-def _call(graph: Graph, before: Node, target: Any, source: Node, axes: Any) -> Node:
+def _call(graph: Graph, before: Node, target: Any, source: Node, *args: Any) -> Node:
     with graph.inserting_before(before):
-        result = graph.call_function(target, (source, axes))
+        result = graph.call_function(target, (source, *args))
     value = source.meta["val"]
     with value.fake_mode:
-        result.meta = {"val": target(value, axes)}
+        result.meta = {"val": target(value, *args)}
     return result

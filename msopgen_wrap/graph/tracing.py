@@ -28,7 +28,7 @@ from msopgen_wrap.graph.attr_places import (
     other_order,
     restore_counts,
 )
-from msopgen_wrap.graph.axes_of_one import name_axes_of_one
+from msopgen_wrap.graph.axes_of_one import drop_reductions_of_added, name_axes_of_one
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
@@ -508,6 +508,7 @@ def _trace_once(
         drop_passing_axes(module.graph)
         move_expands(module.graph)
         module.graph.eliminate_dead_code()
+    drop_reductions_of_added(module.graph)
     fill_places(module.graph)
     share_sizes(module.graph)
     # Axes that are in order in the sample may not be in a call with other values of attrs.

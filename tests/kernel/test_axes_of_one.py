@@ -40,6 +40,20 @@ CASES = {
     "the last axis": Case(
         "y = (x + c.exp().squeeze(-1)).softmax(dim)", 2, "[x[0], 1, 1]", (5, 33), (5, 1, 1), (-1, 0)
     ),
+    "an axis that is added and reduced": Case(
+        "y = (c * 2).unsqueeze(0).mean(0).softmax(dim) + x",
+        2,
+        "like x",
+        (5, 33),
+        (5, 33),
+    ),
+    "axes that are added and reduced": Case(
+        "y = x - (c * 2)[None, None].sum((0, 1, 3)).unsqueeze(dim)",
+        2,
+        "like x",
+        (5, 33),
+        (5, 33),
+    ),
     # the count of the variance is that of another tensor than this pass reduces
     "a variance of all of another tensor": Case(
         "s = c.var() * 2\n  v = x * s\n  y = v / v.abs().amax(dim, True)",
