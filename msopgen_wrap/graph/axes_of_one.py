@@ -54,9 +54,12 @@ def drop_reductions_of_added(graph: Graph) -> None:
     for node in list(graph.nodes):
         while node.target in _KEEPING_SINGLES:
             source: Any = node.args[0]
-            rank, (dims, *keep) = source.meta["val"].dim(), node.args[1:]
-            dims = sorted(d % rank for d in dims or range(rank))
-            added = int(source.args[1]) % rank if source.target is _UNSQUEEZE else -1
+            if source.target is not _UNSQUEEZE or len(node.args) < 2:
+                break
+            listed, *keep = node.args[1:]
+            rank = source.meta["val"].dim()
+            added = source.args[1] % rank
+            dims = sorted(d % rank for d in listed or range(rank))  # type: ignore[union-attr]
             if added not in dims or source.meta["val"].dtype != node.meta["val"].dtype:
                 break
             inner, rest = source.args[0], [d - (d > added) for d in dims if d != added]
