@@ -159,16 +159,18 @@ class Finder:
     def _site(self, pattern: Pattern, root: str, node: Any) -> Site | None:
         numbers = [pattern.attrs[name] for name in pattern.shaping]
         matcher = Matcher(strict=False, numbers=[n for n in numbers if isinstance(n, int)])
-        matches = list(
-            itertools.islice(matcher.matches(pattern.outputs[root], self._at(node)), MAX_READINGS)
-        )
         # The operands of a product in another order may have the shapes that the op takes.
-        ways = [(match, self._choices(pattern, match)) for match in matches]
-        fitting = [(m, choices) for m, (choices, fits) in ways if fits]
-        ways_left = fitting or [(m, choices) for m, (choices, _) in ways]
+        fitting: list[tuple[Match, list[dict[str, Any]]]] = []
+        others: list[tuple[Match, list[dict[str, Any]]]] = []
+        matches = matcher.matches(pattern.outputs[root], self._at(node))
+        for match in itertools.islice(matches, MAX_READINGS):
+            choices, fits = self._choices(pattern, match)
+            (fitting if fits else others).append((match, choices))
+            if len(fitting) == MAX_MATCHES:
+                break
         reason = ""
         best: Site | None = None
-        for match, choices in ways_left[:MAX_MATCHES]:
+        for match, choices in fitting or others[:MAX_MATCHES]:
             for inputs in choices:
                 outcome = self._judged(pattern, root, node, match, inputs)
                 if isinstance(outcome, Site):
@@ -177,7 +179,7 @@ class Finder:
                 reason = reason if weight(reason) > weight(outcome) else outcome
         if best is not None:
             return best
-        self._note(pattern, root, node, matcher, reason, bool(matches))
+        self._note(pattern, root, node, matcher, reason, bool(fitting or others))
         return None
 
     def _note(

@@ -1,8 +1,7 @@
-"""Axes of one element: reshapes and reductions of them.
+"""Write a reshape that only adds or drops axes of size 1 as ``unsqueeze`` and ``squeeze``.
 
-A reshape that only adds or drops such axes is written as ``unsqueeze`` and ``squeeze``. PyTorch's
-derivatives give a gradient back the axes that a reduction has dropped by a view with all sizes.
-What such a view means for a tensor of another rank shows in the axes alone.
+PyTorch's derivatives give a gradient back the axes that a reduction has dropped by a view with all
+sizes. What such a view means for a tensor of another rank shows in the axes alone.
 """
 
 from __future__ import annotations
@@ -17,14 +16,6 @@ Node = torch.fx.Node
 
 _aten = torch.ops.aten
 _RESHAPES = (_aten.view.default, _aten.reshape.default, _aten._unsafe_view.default)
-_UNSQUEEZE = _aten.unsqueeze.default
-# Reductions whose result along an axis of one element is that element.
-_KEEPING_SINGLES = (
-    _aten.sum.dim_IntList,
-    _aten.mean.dim,
-    _aten.amax.default,
-    _aten.amin.default,
-)
 
 
 def name_axes_of_one(graph: Graph) -> None:
@@ -38,38 +29,11 @@ def name_axes_of_one(graph: Graph) -> None:
             continue
         result = source
         if dropped:
-            result = _call(graph, node, _aten.squeeze.dims, result, dropped)
+            result = inserted_call(graph, node, _aten.squeeze.dims, result, dropped)
         for axis in added:
-            result = _call(graph, node, _UNSQUEEZE, result, axis)
+            result = inserted_call(graph, node, _aten.unsqueeze.default, result, axis)
         node.replace_all_uses_with(result)
         graph.erase_node(node)
-
-
-def drop_reductions_of_added(graph: Graph) -> None:
-    """Reduce no axis that was added just before; the graph is rewritten in place.
-
-    The values of a pass are lined up by their axes, of which it reduces those that its inputs have.
-    A slice of one element is another matter: it has none where its tensor is empty.
-    """
-    for node in list(graph.nodes):
-        while node.target in _KEEPING_SINGLES:
-            source: Any = node.args[0]
-            if source.target is not _UNSQUEEZE or len(node.args) < 2:
-                break
-            listed, *keep = node.args[1:]
-            rank = source.meta["val"].dim()
-            added = source.args[1] % rank
-            dims = sorted(d % rank for d in listed or range(rank))  # type: ignore[union-attr]
-            if added not in dims or source.meta["val"].dtype != node.meta["val"].dtype:
-                break
-            inner, rest = source.args[0], [d - (d > added) for d in dims if d != added]
-            reduced = _call(graph, node, node.target, inner, rest, *keep) if rest else inner
-            result = _call(graph, node, _UNSQUEEZE, reduced, added) if any(keep) else reduced
-            node.replace_all_uses_with(result)
-            graph.erase_node(node)
-            if not rest:
-                break
-            node = reduced  # what it reduces may have got another axis
 
 
 def sizes_of(node: Any) -> list[Any]:
@@ -109,7 +73,8 @@ def is_one(size: Any) -> bool:
     return bool(known == 1)
 
 
-def _call(graph: Graph, before: Node, target: Any, source: Node, *args: Any) -> Node:
+def inserted_call(graph: Graph, before: Node, target: Any, source: Node, *args: Any) -> Node:
+    """Return a new call of an operator on a tensor of a graph, in front of a node."""
     with graph.inserting_before(before):
         result = graph.call_function(target, (source, *args))
     value = source.meta["val"]

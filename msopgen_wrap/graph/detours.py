@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msopgen_wrap.graph.axes_of_one import is_one
+from msopgen_wrap.graph.axes_of_one import inserted_call, is_one
 from msopgen_wrap.torch_import import torch
 
 Graph = torch.fx.Graph
@@ -18,6 +18,7 @@ Node = torch.fx.Node
 _aten = torch.ops.aten
 _SQUEEZES = (_aten.squeeze.dims, _aten.squeeze.dim)
 _UNSQUEEZE = _aten.unsqueeze.default
+# Their result along an axis of one element is that element.
 _REDUCTIONS = (
     _aten.sum.dim_IntList,
     _aten.mean.dim,
@@ -58,6 +59,34 @@ def drop_passing_axes(graph: Graph) -> None:
             _behind_unsqueeze(graph, node, axes[0], pending)
         elif len(axes) == 1 and _is_pointwise(source) and _passes(source, axes[0]):
             _before_work(graph, node, axes[0], pending)
+
+
+def drop_reductions_of_added(graph: Graph) -> None:
+    """Reduce no axis that was added just before; the graph is rewritten in place.
+
+    The values of a pass are lined up by their axes, of which it reduces those that its inputs have.
+    A slice of one element is another matter: it has none where its tensor is empty.
+    """
+    for node in list(graph.nodes):
+        while node.target in _REDUCTIONS:
+            source: Any = node.args[0]
+            if source.target is not _UNSQUEEZE or len(node.args) < 2:
+                break
+            listed, *keep = node.args[1:]
+            rank = source.meta["val"].dim()
+            added = source.args[1] % rank
+            dims = sorted(d % rank for d in listed or range(rank))  # type: ignore[union-attr]
+            if added not in dims or source.meta["val"].dtype != node.meta["val"].dtype:
+                break
+            inner, rest = source.args[0], [d - (d > added) for d in dims if d != added]
+            reduced = inserted_call(graph, node, node.target, inner, rest, *keep) if rest else inner
+            result = (
+                inserted_call(graph, node, _UNSQUEEZE, reduced, added) if any(keep) else reduced
+            )
+            _take(graph, node, result)
+            if not rest:
+                break
+            node = reduced  # what it reduces may have got another axis
 
 
 def _reduce_fewer(graph: Graph, node: Node, pending: list[Node]) -> None:
@@ -158,12 +187,7 @@ def _is_pointwise(node: Node) -> bool:
 
 
 def _squeezed(graph: Graph, before: Node, source: Node, axes: list[int]) -> Node:
-    with graph.inserting_before(before):
-        result = graph.call_function(_aten.squeeze.dims, (source, axes))
-    value = source.meta["val"]
-    with value.fake_mode:
-        result.meta = {"val": _aten.squeeze.dims(value, axes)}
-    return result
+    return inserted_call(graph, before, _aten.squeeze.dims, source, axes)
 
 
 def _take(graph: Graph, node: Node, instead: Node) -> None:

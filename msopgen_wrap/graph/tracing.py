@@ -28,12 +28,12 @@ from msopgen_wrap.graph.attr_places import (
     other_order,
     restore_counts,
 )
-from msopgen_wrap.graph.axes_of_one import drop_reductions_of_added, name_axes_of_one
+from msopgen_wrap.graph.axes_of_one import name_axes_of_one
 from msopgen_wrap.graph.compute_function import compute_function, trace_failure
 from msopgen_wrap.graph.cuts import cut
 from msopgen_wrap.graph.decomposition_table import decompositions
 from msopgen_wrap.graph.demands import Demands, with_count
-from msopgen_wrap.graph.detours import drop_passing_axes
+from msopgen_wrap.graph.detours import drop_passing_axes, drop_reductions_of_added
 from msopgen_wrap.graph.expands import move_expands
 from msopgen_wrap.graph.fake_results import QuickFakeMode
 from msopgen_wrap.graph.given_shapes import use_given_shapes

@@ -8,7 +8,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.families.row.axes import Axes, GraphAxes, result_shape
 from msopgen_wrap.families.row.columns import refused
-from msopgen_wrap.graph.axes_of_one import is_one
+from msopgen_wrap.graph.axes_of_one import is_one, sizes_of
 from msopgen_wrap.graph.scalars import Binary, Const, ReducedCount, ScalarExpr, fold
 from msopgen_wrap.schedule import comparisons
 from msopgen_wrap.schedule.calls import (
@@ -145,16 +145,17 @@ class RowLowerer(Lowerer):
     def _reduced_count(self, node: Node) -> ScalarExpr:
         source: Any = node.args[0]
         dims: Any = node.args[1]
-        named: set[int] = set()
-        for d in dims:
-            axis, size = self.space.of[source][int(d)], result_shape(source)[int(d)]
-            if axis is not None and self.space.same_size(
-                self.space.sizes.get(axis), getattr(size, "node", size)
-            ):
-                named.add(axis)
-            elif not is_one(size):  # of a tensor that another pass has reduced
-                return super()._reduced_count(node)
-        return ReducedCount() if named == set(self.space.reduced) else super()._reduced_count(node)
+        axes, sizes = self.space.of[source], sizes_of(source)
+        own = [d for d in dims if self._has_axis(axes[d], sizes[d])]
+        # others are axes of one element, or of a tensor that another pass has reduced
+        beyond = any(d not in own and not is_one(sizes[d]) for d in dims)
+        if not beyond and {axes[d] for d in own} == set(self.space.reduced):
+            return ReducedCount()
+        return super()._reduced_count(node)
+
+    def _has_axis(self, axis: int | None, size: Any) -> bool:
+        """Whether an axis of a value is one of the space, of the same length."""
+        return axis is not None and self.space.same_size(self.space.sizes.get(axis), size)
 
     def _elements_per(self, tensor: str, reduced: str, axes: set[int]) -> ScalarExpr:
         rank = len(self.traced.shapes[tensor])
