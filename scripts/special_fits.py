@@ -46,6 +46,10 @@ def _lgamma_unit(y: Any) -> Any:
     return mpmath.loggamma(y) / ((y - 1) * (y - 2))
 
 
+def _log_abs_gamma(x: Any) -> Any:
+    return mpmath.log(abs(mpmath.gamma(x)))
+
+
 def _lgamma_tail(t: Any) -> Any:
     x = 1 / mpmath.sqrt(_off(t, 0))
     if x > 10**4:
@@ -255,6 +259,16 @@ ZEROS = {
     "Y1_ZERO": Y1_ZERO,
 }
 
+# name -> function and the zeros at negative arguments next to which it is a short series
+NEGATIVE_ZEROS: dict[str, tuple[Callable[[Any], Any], tuple[float, ...]]] = {
+    "LGAMMA_ZEROS": (_log_abs_gamma, (-2.46, -2.75, -3.144, -3.955)),
+    "DIGAMMA_ZEROS": (mpmath.digamma, (-0.5, -1.57, -2.61, -3.635)),
+}
+# A series takes over where the function is smaller: elsewhere float32's rounding errors of the
+# terms that cancel are small beside it.
+SMALL = mpf(2) ** -9
+SERIES_TERMS = 3
+
 
 def fit(function: Callable[[Any], Any], low: Any, high: Any, degree: int) -> list[Any]:
     """Return the powers of u of the interpolant at Chebyshev nodes, u in [-1, 1]."""
@@ -283,6 +297,20 @@ def odd_fit(function: Callable[[Any], Any], end: Any, degree: int) -> list[Any]:
     return [powers[k] / mpf(end) ** k for k in range(1, degree + 1, 2)]
 
 
+def series(function: Callable[[Any], Any], guess: float) -> tuple[Any, Any, list[Any]]:
+    """Return a zero, how far the series around it holds, and its coefficients from x^1 on."""
+    zero = mpmath.findroot(function, guess)
+    terms = mpmath.taylor(function, zero, SERIES_TERMS)[1:]
+    return zero, SMALL / abs(terms[0]), terms
+
+
+def series_error(function: Callable[[Any], Any], guess: float) -> Any:
+    """Return the largest relative error of the series around a zero, where it is used."""
+    zero, reach, terms = series(function, guess)
+    places = [reach * k / 16 for k in range(-16, 17) if k]
+    return max(abs(mpmath.polyval([*terms[::-1], 0], t) / function(zero + t) - 1) for t in places)
+
+
 def errors(
     function: Callable[[Any], Any], low: Any, high: Any, powers: list[Any]
 ) -> tuple[Any, Any]:
@@ -308,14 +336,21 @@ def table() -> str:
         "",
         "import math",
         "",
-        "from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber",
+        "from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber, ZeroSeries",
         "",
         "# fmt: off",
     ]
     for name, value in ZEROS.items():
-        high = np.float32(float(value))
-        low = np.float32(float(value - mpf(float(high))))
-        lines.append(f"{name} = SplitNumber({high!s}, {low!s})")
+        lines.append(f"{name} = {_split(value)}")
+    for name, (function, guesses) in NEGATIVE_ZEROS.items():
+        lines += ["", f"{name} = ("]
+        for guess in guesses:
+            zero, reach, terms = series(function, guess)
+            numbers = ", ".join(f"{float(t):.9g}" for t in terms)
+            lines.append("    ZeroSeries(")
+            lines.append(f"        {_split(zero)}, {float(reach):.3g}, ({numbers}),")
+            lines.append("    ),")
+        lines.append(")")
     for name, (function, low, high, degree) in FITS.items():
         powers = fit(function, low, high, degree)
         lines += ["", f"{name} = Fit(", f"    {float(low)!r},", f"    {float(high)!r},", "    ("]
@@ -324,6 +359,11 @@ def table() -> str:
         lines += ["", f"{name} = OddFit(", f"    {_cut(cut)},", "    ("]
         lines += [*_numbers(odd_fit(function, end, degree)), "    ),", ")"]
     return "\n".join(lines) + "\n"
+
+
+def _split(value: Any) -> str:
+    high = np.float32(float(value))
+    return f"SplitNumber({high!s}, {np.float32(float(value - mpf(float(high))))!s})"
 
 
 def _cut(cut: float) -> str:
@@ -345,6 +385,9 @@ def main() -> int:
     for name, (function, low, high, degree) in FITS.items():
         worst, rounded = errors(function, low, high, fit(function, low, high, degree))
         print(f"{name:16} degree {degree:2}: {float(worst):.1e}, in float32 {float(rounded):.1e}")
+    for name, (function, guesses) in NEGATIVE_ZEROS.items():
+        worst = max(series_error(function, guess) for guess in guesses)
+        print(f"{name:16} {SERIES_TERMS} terms:  {float(worst):.1e}")
     return 0
 
 

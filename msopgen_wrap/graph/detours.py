@@ -18,6 +18,7 @@ Node = torch.fx.Node
 _aten = torch.ops.aten
 _SQUEEZES = (_aten.squeeze.dims, _aten.squeeze.dim)
 _UNSQUEEZE = _aten.unsqueeze.default
+_EXPAND = _aten.expand.default
 # Their result along an axis of one element is that element.
 _REDUCTIONS = (
     _aten.sum.dim_IntList,
@@ -33,7 +34,7 @@ def drop_passing_axes(graph: Graph) -> None:
     """Rewrite a traced graph in place; no value changes.
 
     An axis that pointwise work on several values has is dropped from each of them instead, down to
-    the ``unsqueeze`` that made it.
+    the ``unsqueeze`` or the ``expand`` that made it.
     """
     pending = [node for node in graph.nodes if node.target in _SQUEEZES]
     for node in list(graph.nodes):
@@ -57,6 +58,8 @@ def drop_passing_axes(graph: Graph) -> None:
             _take(graph, node, result)
         elif len(axes) == 1 and source.target is _UNSQUEEZE:
             _behind_unsqueeze(graph, node, axes[0], pending)
+        elif len(axes) == 1 and source.target is _EXPAND:
+            _before_expand(graph, node, axes[0], pending)
         elif len(axes) == 1 and _is_pointwise(source) and _passes(source, axes[0]):
             _before_work(graph, node, axes[0], pending)
 
@@ -131,6 +134,20 @@ def _behind_unsqueeze(graph: Graph, node: Node, axis: int, pending: list[Node]) 
     pending.append(inner)
 
 
+def _before_expand(graph: Graph, node: Node, axis: int, pending: list[Node]) -> None:
+    repeated: Any = node.args[0]
+    source, sizes = repeated.args[0], list(repeated.args[1])
+    place = axis - len(sizes) + source.meta["val"].dim()
+    if place >= 0:
+        source = _squeezed(graph, node, source, [place])
+        pending.append(source)
+    del sizes[axis]
+    with graph.inserting_before(node):
+        expanded = graph.call_function(_EXPAND, (source, sizes))
+    expanded.meta = dict(node.meta)
+    _take(graph, node, expanded)
+
+
 def _before_work(graph: Graph, node: Node, axis: int, pending: list[Node]) -> None:
     work: Any = node.args[0]
     rank = work.meta["val"].dim()
@@ -152,7 +169,7 @@ def _before_work(graph: Graph, node: Node, axis: int, pending: list[Node]) -> No
 
 
 def _passes(work: Node, axis: int) -> bool:
-    """Whether an axis of pointwise work ends in an ``unsqueeze`` in every argument that has it.
+    """Whether an axis of pointwise work ends in its origin in every argument that has it.
 
     A squeeze of anything else would only be another call.
     """
@@ -166,6 +183,7 @@ def _passes(work: Node, axis: int) -> bool:
 
 
 def _ends(node: Node, axis: int) -> bool:
+    """Whether an axis was added, with size 1, on the way to ``node``."""
     shape = node.meta["val"].shape
     if not is_one(shape[axis]):
         return False
@@ -174,6 +192,10 @@ def _ends(node: Node, axis: int) -> bool:
         first, last = sorted((added, axis))
         beside = all(map(is_one, shape[first : last + 1]))
         return beside or _ends(node.args[0], axis - (axis > added))  # type: ignore[arg-type]
+    if node.target is _EXPAND:
+        source: Any = node.args[0]
+        place = axis - len(shape) + source.meta["val"].dim()
+        return place < 0 or _ends(source, place)
     return _is_pointwise(node) and _passes(node, axis)
 
 

@@ -20,9 +20,9 @@ from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.exact_slopes import ExactSlopes
 from msopgen_wrap.run.hidden_keys import HiddenKeys, attention_in_steps
 from msopgen_wrap.run.op_case import TestCase
-from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, StableOrders
+from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, RoundedProducts, StableOrders
+from msopgen_wrap.run.special_values import set_special_values
 from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
-from msopgen_wrap.run.unset_polynomials import set_polynomials
 from msopgen_wrap.run.unspecified_integers import (
     beyond,
     converted_floats,
@@ -56,7 +56,8 @@ class Reference:
         native: per output the result computed in the case's own dtypes by PyTorch on the CPU.
         quantised: integer outputs that were rounded from floats which ``compute`` calculated.
         constant: outputs made of no element of an input.
-        steps: per output the result of ``KernelSteps``, in cases of extreme values only.
+        steps: per output the result of ``KernelSteps``, in cases of extreme values only, and where
+            PyTorch itself overflows on its way to a finite result.
         conditioning: the errors that roundings explain; None where ``compute`` adds nothing up.
         ties: tells which integers lie next to a tie; None where none are quantised.
         places: outputs that say where elements were found, any of equal ones.
@@ -137,7 +138,7 @@ class KeepDouble(Provenance):
         name = func.overloadpacket.__name__
         self._slopes.note(func, args, result)
         self._hidden_keys.note(name, args, result)
-        set_polynomials(name, args, result)
+        set_special_values(name, args, result)
         floats = converted_floats(name, args, result)
         if floats is not None and bool((open_ := beyond(floats, result.dtype)).any()):
             self.unspecified = True
@@ -305,9 +306,10 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
             if origins.unspecified:
                 with KeepDouble(saturating=True):
                     other = function(tree_map(_wide_copy, inputs), attrs)
-            native = function(_copies(inputs), attrs)
+            with RoundedProducts():
+                native = function(_copies(inputs), attrs)
             stepped: dict[str, Value] = {}
-            if case.values != "normal":
+            if case.values != "normal" or _overflows_on_the_way(golden, native):
                 # where PyTorch adds up inside of a derivative, the kernel's formula shows the sums
                 formulas = Composites(True) if spec.differentiated else contextlib.nullcontext()
                 with KernelSteps(), formulas:
@@ -433,6 +435,16 @@ def _float_copy(value: Any) -> Any:
         return value
     dtype = torch.float32 if value.dtype.is_floating_point else value.dtype
     return value.to(dtype, copy=True)
+
+
+def _overflows_on_the_way(golden: dict[str, Value], native: dict[str, Value]) -> bool:
+    """Whether a result of PyTorch in a case's own dtypes is not finite where the golden one is."""
+    pairs = zip(tree_leaves(golden), tree_leaves(native), strict=True)
+    return any(
+        bool((torch.isfinite(wide) & ~torch.isfinite(own)).any())
+        for wide, own in pairs
+        if isinstance(own, torch.Tensor) and own.is_floating_point()
+    )
 
 
 def _copies(inputs: dict[str, Value]) -> dict[str, Value]:

@@ -8,6 +8,9 @@ may give the neighbouring integer. An integer made of exact values has no such e
 A constant is made of no element of an input: ``zeros_like(x)``, the sum of no elements.
 
 In the steps of a kernel, extreme values make results differ from PyTorch's.
+
+PyTorch rounds some sums of products once. Kernels round the product first, and so does the
+computation in the output's dtype that they are measured by.
 """
 
 from __future__ import annotations
@@ -228,6 +231,55 @@ _PERIODIC = frozenset((
 _LARGEST_ARGUMENT = 1e5
 
 
+def _addcmul(x: Any, a: Any, b: Any, *, value: Any = 1) -> Any:
+    product = a * b
+    return x + (product if value == 1 else product * value)
+
+
+def _addcmul_each(x: Any, a: Any, b: Any, value: Any = 1) -> Any:
+    return [_addcmul(*tensors, value=value) for tensors in zip(x, a, b, strict=True)]
+
+
+def _lerp(start: Any, end: Any, weight: Any) -> Any:
+    step = end - start
+    small = abs(torch.as_tensor(weight)) < 0.5
+    return torch.where(small, start + step * weight, end - step * (1 - weight))
+
+
+def _with_alpha(sum_: Any) -> Any:
+    def rounded(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+        return sum_(x, y * alpha) if alpha != 1 else NotImplemented
+
+    return rounded
+
+
+_aten = torch.ops.aten
+_ROUNDED_PRODUCTS = {
+    _aten.addcmul.default: _addcmul,
+    _aten._foreach_addcmul.Scalar: _addcmul_each,
+    _aten.lerp.Tensor: _lerp,
+    _aten.lerp.Scalar: _lerp,
+    _aten.add.Tensor: _with_alpha(torch.add),
+    _aten.sub.Tensor: _with_alpha(torch.sub),
+}
+
+
+class RoundedProducts(TorchDispatchMode):
+    """Run ``compute`` with the products of ``addcmul``, ``lerp`` and ``alpha`` rounded.
+
+    PyTorch fuses them with the sum that follows; kernels do not.
+    """
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # as for ``Provenance``
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        steps = _ROUNDED_PRODUCTS.get(func)
+        result = steps(*args, **(kwargs or {})) if steps is not None else NotImplemented
+        return func(*args, **(kwargs or {})) if result is NotImplemented else result
+
+
 class KernelSteps(TorchDispatchMode):
     """Run ``compute`` on float32 so, and give NaN where a kernel is declared to differ.
 
@@ -240,7 +292,7 @@ class KernelSteps(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         # once: every operator is looked up
-        self._replaced = {**reduction_decompositions(), **kernel_steps()}
+        self._replaced = {**reduction_decompositions(), **kernel_steps(), **_ROUNDED_PRODUCTS}
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:

@@ -48,6 +48,21 @@ class SplitNumber:
 
 
 @dataclass(frozen=True)
+class ZeroSeries:
+    """A function next to one of its zeros.
+
+    Attributes:
+        zero: the zero.
+        reach: how far from it the series holds.
+        coefficients: of the powers of the distance, from the first one on.
+    """
+
+    zero: SplitNumber
+    reach: float
+    coefficients: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Mask:
     """Lanes that meet a condition."""
 

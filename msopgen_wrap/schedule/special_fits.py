@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import math
 
-from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber
+from msopgen_wrap.schedule.formulas import Fit, OddFit, SplitNumber, ZeroSeries
 
 # fmt: off
 DIGAMMA_ZERO = SplitNumber(1.4616321, 1.243815e-08)
 J0_ZERO = SplitNumber(2.4048254, 1.08705905e-07)
 Y0_ZERO = SplitNumber(0.893577, -1.3357979e-08)
 Y1_ZERO = SplitNumber(2.1971414, -8.288927e-08)
+
+LGAMMA_ZEROS = (
+    ZeroSeries(
+        SplitNumber(-2.4570248, 7.447756e-08), 0.00129, (1.51560345, 4.85832095, 1.41129114),
+    ),
+    ZeroSeries(
+        SplitNumber(-2.7476826, -7.531628e-08), 0.00102, (-1.91435019, 9.57518948, -20.0951349),
+    ),
+    ZeroSeries(
+        SplitNumber(-3.143581, 2.519372e-08), 0.000251, (7.78188466, 25.8313384, 112.268986),
+    ),
+    ZeroSeries(
+        SplitNumber(-3.9552944, 8.579265e-08), 9.42e-05, (-20.7250608, 251.714683, -3730.60472),
+    ),
+)
+
+DIGAMMA_ZEROS = (
+    ZeroSeries(
+        SplitNumber(-0.50408304, 2.9111948e-08), 0.000218, (8.93979856, -0.809345463, 32.2585721),
+    ),
+    ZeroSeries(
+        SplitNumber(-1.5734985, 1.4310143e-08), 0.000196, (9.94151362, -7.80259397, 39.9119108),
+    ),
+    ZeroSeries(
+        SplitNumber(-2.6107209, 4.4348836e-09), 0.00018, (10.8483288, -12.7707257, 51.2173524),
+    ),
+    ZeroSeries(
+        SplitNumber(-3.6352935, 1.1729723e-07), 0.000168, (11.6509394, -16.9383376, 63.1620596),
+    ),
+)
 
 LGAMMA_UNIT = Fit(
     1.0,

@@ -22,7 +22,7 @@ from typing import Any
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.schedule import special_fits as fits
 from msopgen_wrap.schedule.calls import DIFFERENCES, RESHAPES, VIEW_OPS, target_name
-from msopgen_wrap.schedule.formulas import Number, OddFit, where
+from msopgen_wrap.schedule.formulas import Number, OddFit, ZeroSeries, where
 from msopgen_wrap.schedule.lowering import Lowerer, lowers
 from msopgen_wrap.schedule.program import F32
 from msopgen_wrap.torch_import import torch
@@ -84,6 +84,8 @@ NEAR_ZEROS = (
     "loses relative accuracy next to its zeros at negative arguments: two terms of opposite sign "
     "are subtracted there"
 )
+BELOW_SERIES = f"{NEAR_ZEROS}, but for those above -4"
+AT_POLES = "order 1 is infinite at its poles, where PyTorch gives a large number"
 
 
 def computes(*targets: str, differs: str = "") -> Callable[[Formula], Formula]:
@@ -106,10 +108,18 @@ def sine_of_turns(r: Number) -> Number:
     return r * (r * r).fit(fits.SIN_PI)
 
 
+def with_zeros(value: Number, x: Number, zeros: tuple[ZeroSeries, ...]) -> Number:
+    """A function of x, with relative accuracy next to zeros where its terms cancel."""
+    for near in zeros:
+        t = x.minus(near.zero)
+        value = where(abs(t) < near.reach, t * t.polynomial(near.coefficients), value)
+    return value
+
+
 # ---- gamma ---------------------------------------------------------------------------------------
 
 
-@computes("aten.lgamma.default", differs=NEAR_ZEROS)
+@computes("aten.lgamma.default", differs=BELOW_SERIES)
 def _lgamma(x: Number) -> Number:
     negative = x < 0
     z = where(negative, 1 - x, x)
@@ -129,10 +139,10 @@ def _lgamma(x: Number) -> Number:
     sine_log = r.log() + (r * r).fit(fits.SIN_PI).log()
     reflected = math.log(math.pi) - sine_log - positive
     reflected = where(r > 0, reflected, math.inf)
-    return where(negative, reflected, positive)
+    return with_zeros(where(negative, reflected, positive), x, fits.LGAMMA_ZEROS)
 
 
-@computes("aten.digamma.default", differs=NEAR_ZEROS)
+@computes("aten.digamma.default", differs=BELOW_SERIES)
 def _digamma(x: Number) -> Number:
     negative = x < 0
     z = where(negative, 1 - x, x)
@@ -149,7 +159,7 @@ def _digamma(x: Number) -> Number:
     sine = sine_of_turns(r)
     cotangent = sine_of_turns(0.5 - abs(r)) / sine
     reflected = where(abs(sine) > 0, positive - math.pi * cotangent, math.nan)
-    return where(negative, reflected, positive)
+    return with_zeros(where(negative, reflected, positive), x, fits.DIGAMMA_ZEROS)
 
 
 # ---- error functions -----------------------------------------------------------------------------
@@ -263,7 +273,7 @@ def cotangent_derivative(n: int) -> tuple[float, ...]:
     return tuple(poly)
 
 
-@lowers("aten.polygamma.default", differs=NEAR_ZEROS)
+@lowers("aten.polygamma.default", differs=f"{NEAR_ZEROS}; {AT_POLES}")
 def _polygamma(low: Lowerer, node: Node) -> Any:
     n: Any = node.args[0]
     if type(n) is not int or not 1 <= n <= MAX_ORDER:

@@ -74,6 +74,9 @@ struct OrderTiles {
 template <typename T>
 __aicore__ inline void LoadOrderTile(const LocalTensor<T>& tile, const GlobalTensor<T>& gm,
                                      const OrderTiles& tiles) {
+    if (tiles.length == 0) {
+        return;
+    }
     Walk walk;
     walk.stride[kOuterDims] = tiles.length;
     walk.stride[kOuterDims + 1] = 1;
@@ -111,6 +114,7 @@ class RowOrder {
         Same<T, float>::value || Same<T, half>::value || Same<T, bfloat16_t>::value;
     // A marked position is that much smaller.
     static constexpr int32_t kMark = 1 << 30;
+    static constexpr int32_t kLeast = -2147483647 - 1;
 
     template <typename Tiling>
     __aicore__ inline void Init(const Tiling& tiling, AscendC::TPipe* pipe) {
@@ -138,6 +142,12 @@ class RowOrder {
     __aicore__ inline void Sort(const OrderTiles& tiles, const LocalTensor<T>& elements) {
         VectorBarrier();  // the results of the last tile have been read
         SetPair();
+        if constexpr (kPick == OrderPick::kMedian || kPick == OrderPick::kNanMedian) {
+            if (tiles.length == 0) {
+                StageNothing(tiles);
+                return;
+            }
+        }
         if constexpr (kDigits > 0) {
             for (uint32_t plane = 0; plane < kPlanes; ++plane) {
                 TakePlane(Plane(plane), elements, plane, tiles.rows * tiles.pitch);
@@ -456,6 +466,17 @@ class RowOrder {
             VectorBarrier();
             pair_.Swap();
         }
+    }
+    // Results of rows without elements, as PyTorch has them: NaN, which is the smallest number of
+    // wide integers and zero among narrow ones.
+    __aicore__ inline void StageNothing(const OrderTiles& tiles) {
+        const int32_t count = static_cast<int32_t>(tiles.rows * tiles.pitch);
+        for (uint32_t plane = 0; plane < kPlanes && kDigits > 0; ++plane) {
+            AscendC::Duplicate(Plane(plane), plane + 1 < kPlanes ? 0 : kLeast, count);
+        }
+        AscendC::Duplicate(Staged(0), kNans ? kNan : 0.0f, count);
+        AscendC::Duplicate(Staged(1).template ReinterpretCast<int32_t>(), 0, count);
+        VectorBarrier();
     }
     // Bring the results of a row, from a place on, to pair_.free.
     __aicore__ inline void ChooseResults(uint32_t row, uint32_t place, const OrderTiles& tiles) {

@@ -42,13 +42,14 @@ struct IndexedSpace {
     // Of a space whose indices stand for whole axes: [before, indices, behind].
     // first: the first indexed axis of the table; with `values`, the last operand, of the shape of
     // the space; written: whether the table is, not read.
-    static IndexedSpace OfRows(const View& table, int64_t first, const std::vector<View>& indices,
+    static IndexedSpace OfRows(const View& whole, int64_t first, const std::vector<View>& indices,
                                const View* values = nullptr, bool written = false) {
         IndexedSpace space;
+        const View table = indices.size() == 1 ? WithAxis(whole) : whole;
         size_t from = 0;
         const size_t count = indices.size();
         if (!table.Axis(first, from) || from + count > table.dim.size()) {
-            space.refusal = "a table of shape " + ShapeText(table.dim) + " has no axis " +
+            space.refusal = "a table of shape " + ShapeText(whole.dim) + " has no axis " +
                             std::to_string(first) + " to index";
             return space;
         }
@@ -82,8 +83,7 @@ struct IndexedSpace {
                                    const std::vector<int64_t>& dims, const View* values = nullptr,
                                    bool written = false) {
         IndexedSpace space;
-        // a table without axes has one element, and so has its index
-        const View whole = table.dim.empty() ? View::Dense({1}) : table;
+        const View whole = WithAxis(table);
         std::vector<int64_t> sizes = dims.empty() ? std::vector<int64_t>(1, 1) : dims;
         size_t at = 0;
         if (!whole.Axis(axis, at) || sizes.size() != whole.dim.size()) {
@@ -127,6 +127,15 @@ struct IndexedSpace {
     }
 
  private:
+    // A table without axes has one element, and is indexed along an axis of size 1.
+    static View WithAxis(View table) {
+        if (table.dim.empty()) {
+            table.dim.assign(1, 1);
+            table.stride.assign(1, 1);
+            table.TakeAll();
+        }
+        return table;
+    }
     void AddAxis(int64_t size, int64_t tableStep) {
         dims.push_back(size);
         for (size_t k = 0; k < steps.size(); ++k) {

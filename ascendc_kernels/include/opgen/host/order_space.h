@@ -53,6 +53,17 @@ class OrderSpace {
     int64_t positionsAt = 0;
     int64_t workspaceBytes = 0;
 
+    // The element in the middle of each row along an axis. An empty row has one, too: NaN, or what
+    // PyTorch makes of it in an integer.
+    static OrderSpace OfMiddle(const std::vector<int64_t>& sizes, int64_t axis) {
+        OrderSpace space = Of(sizes, axis, 0, 0);
+        if (space.refusal.empty()) {
+            const int64_t at = axis < 0 ? axis + static_cast<int64_t>(space.shape.size()) : axis;
+            space.count = 1;
+            space.shape[static_cast<size_t>(at)] = 1;
+        }
+        return space;
+    }
     // Elements `begin` to `begin + results` of the rows along an axis; -1 results: all.
     static OrderSpace Of(const std::vector<int64_t>& sizes, int64_t axis, int64_t begin,
                          int64_t results) {
