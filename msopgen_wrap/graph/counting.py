@@ -24,15 +24,20 @@ def _searchsorted(
     side: str | None = None,
     sorter: Any = None,
 ) -> Any:
-    """Count the elements that come before a value; NaN is behind all others, as in PyTorch."""
+    """Count the elements that come before a value; NaN comes behind all others.
+
+    All elements come before a value that is NaN, as in PyTorch.
+    """
     if sorter is not None:
         sorted_ = torch.gather(sorted_, -1, sorter)
     right = right or side == "right"
     # one row for all values, or a row for each row of them
     rows = sorted_.unsqueeze(-2) if sorted_.dim() > 1 else sorted_
     each = values.unsqueeze(-1)
-    behind = rows > each if right else rows >= each
-    count = torch.logical_not(behind).to(torch.int32).sum(-1, dtype=torch.int32)
+    before = rows <= each if right else rows < each
+    count = before.to(torch.int32).sum(-1, dtype=torch.int32)
+    if values.is_floating_point():
+        count = torch.where(torch.isnan(values), sorted_.shape[-1], count)
     return count if out_int32 else count.to(torch.int64)
 
 

@@ -150,7 +150,7 @@ def _multilabel_margin_loss(x: Any, target: Any, reduction: int) -> tuple[Any, A
     counts = counts & (off > 0)  # NaN is no loss, as in PyTorch
     losses = torch.where(counts, off / classes, 0).sum(-1).sum(-1)
     if reduction == MEAN:
-        losses = losses.mean()
+        losses = losses.sum() / torch.sym_max(losses.numel(), 1)  # PyTorch's of no rows is 0
     elif reduction != NONE:
         losses = losses.sum()
     elif x.dim() < 2:

@@ -21,8 +21,8 @@ from msopgen_wrap.run.exact_slopes import ExactSlopes
 from msopgen_wrap.run.hidden_keys import HiddenKeys, attention_in_steps
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, RoundedProducts, StableOrders
-from msopgen_wrap.run.special_values import set_special_values
-from msopgen_wrap.run.temporary_sizes import MOST_TEMPORARY, LargestTemporary
+from msopgen_wrap.run.special_values import searched, set_special_values
+from msopgen_wrap.run.temporary_sizes import MOST_PAIRS, MOST_TEMPORARY, LargestTemporary
 from msopgen_wrap.run.unspecified_integers import (
     beyond,
     converted_floats,
@@ -128,6 +128,10 @@ class KeepDouble(Provenance):
             steps = attention_in_steps(func, args, kwargs)
         if steps is not NotImplemented:
             return steps
+        found = searched(func, args, kwargs)
+        if found is not None:
+            self.note(func, args, found)
+            return found
         if func in self._upsampling and args[0].is_floating_point():
             # PyTorch's kernels for narrower floats have positions in float32: far out on a long
             # axis these differ from those of float64
@@ -368,7 +372,8 @@ def acceptance(spec: OpSpec) -> Callable[[dict[str, Any], dict[str, Any]], bool]
     """Return a function that says whether ``compute`` takes input shapes with attrs.
 
     It runs ``compute`` on meta tensors. A ``compute`` that needs data to run is not judged. Shapes
-    are refused, too, of which a temporary has more than ``MOST_TEMPORARY`` elements.
+    are refused, too, of which a temporary has more than ``MOST_TEMPORARY`` elements, or of which a
+    kernel makes more than ``MOST_PAIRS`` pairs.
     """
     function = compile_compute(spec, wrap_errors=False)
 
@@ -378,7 +383,7 @@ def acceptance(spec: OpSpec) -> Callable[[dict[str, Any], dict[str, Any]], bool]
                 _on_meta(function, spec, TestCase(0, shapes, attrs))
         except NotApplicable:
             return False
-        return temporaries.elements <= MOST_TEMPORARY
+        return temporaries.elements <= MOST_TEMPORARY and temporaries.pairs <= MOST_PAIRS
 
     return accepts
 
