@@ -93,6 +93,9 @@ RIGHT = {
     "variances below eps": Formula(
         "F.gaussian_nll_loss(x, t, t.relu(), eps=0.5, reduction='sum')", "[]", (SAME,)
     ),
+    "mean of an axis that was added": Formula(
+        "(x * t).unsqueeze(0).mean((0, 2))", "[x[0]]", (SAME,), rank="2"
+    ),
     "order": Formula("x.sort(-1)[0]", rank="2"),
     "median": Formula("x.median(-1)[0]", LAST, rank="2"),
     "slopes": Formula("F.prelu(x, w)", others=("w: {dtype: x, shape: '[x[1]]'}",), rank="[2, 4]"),
