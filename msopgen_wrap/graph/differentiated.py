@@ -310,8 +310,22 @@ def attention(
     return torch.where(hidden, 0.0, weights) @ value
 
 
+def _trace(x: Any) -> Any:
+    # PyTorch's derivative counts the elements of the sample
+    return x.diagonal().sum() if x.dim() == 2 else NotImplemented
+
+
+def _sgn(x: Any) -> Any:
+    # PyTorch's derivative makes zeros of the sample's sizes
+    return NotImplemented if x.is_complex() else torch.sign(x)
+
+
 # Function -> what a trace that is differentiated calls; NotImplemented leaves it to PyTorch.
 DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
+    torch.sgn: _sgn,
+    torch.Tensor.sgn: _sgn,
+    torch.trace: _trace,
+    torch.Tensor.trace: _trace,
     torch.var: _variance,
     torch.Tensor.var: _variance,
     torch.std: _deviation,

@@ -93,6 +93,7 @@ RIGHT = {
     "variances below eps": Formula(
         "F.gaussian_nll_loss(x, t, t.relu(), eps=0.5, reduction='sum')", "[]", (SAME,)
     ),
+    "trace": Formula("torch.trace(x)", "[]", rank="2"),
     "mean of an axis that was added": Formula(
         "(x * t).unsqueeze(0).mean((0, 2))", "[x[0]]", (SAME,), rank="2"
     ),
@@ -270,6 +271,7 @@ EVERY = {
     **RIGHT_OF_ROWS,
     **RIGHT_OF_RANKS,
     "samples by a grid": Text(SAMPLES),
+    "cubic samples by a grid": Text(SAMPLES.replace("grid, a", "grid, mode='bicubic', a")),
 }
 
 
