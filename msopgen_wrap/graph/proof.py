@@ -22,6 +22,8 @@ from msopgen_wrap.graph.index_ranges import (
     sort_sequences,
 )
 from msopgen_wrap.graph.loops import LoopRunner
+from msopgen_wrap.graph.orders import order_decompositions
+from msopgen_wrap.graph.replaced_operators import ReplacedOperators
 from msopgen_wrap.graph.sample import (
     count_attrs,
     other_shapes,
@@ -227,7 +229,8 @@ def _computed(spec: OpSpec, function: Any, tensors: dict[str, torch.Tensor], att
     try:
         # the other kernels of attention give NaN where a score of -inf is scaled by 0
         steps = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
-        with torch.no_grad(), steps, warnings.catch_warnings():
+        stable = ReplacedOperators(order_decompositions())  # equal elements keep their order
+        with torch.no_grad(), steps, stable, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sizes that say little, such as a variance of one
             return function(inputs, attrs)
     except Exception:

@@ -50,6 +50,7 @@ def zeta(s: Any, q: Any) -> Any:
     Below 0 an argument has a value for whole s only: the terms up to 0 are those of a positive
     argument, with a sign, and as many of them as lie between two values of the function.
     """
+    s, q = (t if t.is_floating_point() else t.to(torch.float32) for t in (s, q))
     s, q = torch.broadcast_tensors(s, q)
     whole = torch.floor(q) == q
     # from the first term above 0 on; -q as far as its last term below 0

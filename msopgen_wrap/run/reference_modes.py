@@ -19,6 +19,7 @@ from typing import Any
 
 from msopgen_wrap.graph.decompositions import reduction_decompositions
 from msopgen_wrap.graph.orders import order_decompositions
+from msopgen_wrap.graph.replaced_operators import ReplacedOperators
 from msopgen_wrap.graph.resampling import kernel_steps
 from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
@@ -195,7 +196,7 @@ class Provenance(TorchDispatchMode):
         return all(id(t) in self._constant for t in tensors)
 
 
-class StableOrders(TorchDispatchMode):
+class StableOrders(ReplacedOperators):
     """Decide as kernels do what PyTorch leaves open.
 
     It does not say which of equal elements ``topk`` gives, and the gradient goes to that one: here
@@ -204,16 +205,7 @@ class StableOrders(TorchDispatchMode):
     """
 
     def __init__(self) -> None:
-        super().__init__()
-        # once: every operator is looked up
-        self._replaced = {**order_decompositions(), **_SHRINKS}
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # as for ``Provenance``
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        return self._replaced.get(func, func)(*args, **(kwargs or {}))
+        super().__init__({**order_decompositions(), **_SHRINKS})
 
 
 _SHRINKS = {
@@ -264,20 +256,14 @@ _ROUNDED_PRODUCTS = {
 }
 
 
-class RoundedProducts(TorchDispatchMode):
+class RoundedProducts(ReplacedOperators):
     """Run ``compute`` with the products of ``addcmul``, ``lerp`` and ``alpha`` rounded.
 
     PyTorch fuses them with the sum that follows; kernels do not.
     """
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # as for ``Provenance``
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        steps = _ROUNDED_PRODUCTS.get(func)
-        result = steps(*args, **(kwargs or {})) if steps is not None else NotImplemented
-        return func(*args, **(kwargs or {})) if result is NotImplemented else result
+    def __init__(self) -> None:
+        super().__init__(_ROUNDED_PRODUCTS)
 
 
 class KernelSteps(TorchDispatchMode):
