@@ -160,7 +160,8 @@ def _cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Any:
 
 def padded(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     """Read margins as elements of the input; PyTorch's derivative of them is a call of its own."""
-    if mode not in ("replicate", "reflect") or len(pad) % 2 or len(pad) > 2 * x.dim():
+    modes = ("replicate", "reflect", "circular")
+    if mode not in modes or len(pad) % 2 or len(pad) > 2 * x.dim():
         return NotImplemented
     for axis, before, behind in zip(range(x.dim() - 1, -1, -1), pad[::2], pad[1::2], strict=False):
         if type(before) is int and type(behind) is int and before == behind == 0:
@@ -172,6 +173,11 @@ def padded(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         if mode == "reflect":
             torch._check(size > torch.sym_max(before, behind), lambda: "margins exceed the axis")
             places = last - torch.abs(last - torch.abs(places))
+        elif mode == "circular":
+            once = size >= torch.sym_max(before, behind)
+            torch._check(once, lambda: "padding wraps around more than once")
+            places = torch.where(places < 0, places + size, places)
+            places = torch.where(places > last, places - size, places)
         x = torch.index_select(x, axis, torch.clamp(torch.clamp(places, min=0), max=last))
     return x
 

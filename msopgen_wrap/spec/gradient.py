@@ -7,6 +7,7 @@ The spec of the gradient has ``gradient_of``, the formula of the forward op, in 
 from __future__ import annotations
 
 import ast
+import textwrap
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import combinations
@@ -26,7 +27,6 @@ from msopgen_wrap.spec.kept_axes import keepdim_attrs, with_kept_axes
 from msopgen_wrap.spec.model import (
     Attr,
     Case,
-    Code,
     DimOf,
     DimSlice,
     OpSpec,
@@ -348,20 +348,24 @@ def _formula(spec: OpSpec, subsets: Mapping[str, tuple[str, ...]]) -> list[str]:
     assert spec.compute is not None
     text = spec.compute.text.strip("\n")
     text = text if spec.written else with_kept_axes(spec, text)
-    names = ", ".join(p.name for p in spec.outputs)
-    if _is_expression(spec.compute):
-        text = (
-            f"{names} = {text.strip()}" if "\n" not in text.strip() else f"{names} = (\n{text}\n)"
-        )
+    text = _assigned(text, ", ".join(p.name for p in spec.outputs))
     key = "compute" if spec.written else "gradient_of"
     if spec.written:
         text = written_formula(spec, text, asked_name(spec), subsets)
     return [f"{key}: |", *(f"  {line}".rstrip() for line in text.split("\n"))]
 
 
-def _is_expression(code: Code) -> bool:
-    """Whether the last statement is the value of the formula, not an assignment."""
-    return isinstance(ast.parse(code.text.strip()).body[-1], ast.Expr)
+def _assigned(text: str, names: str) -> str:
+    """Return statements of which the last one, where it is an expression, is assigned to names."""
+    text = textwrap.dedent(text).strip("\n")
+    last = ast.parse(text).body[-1]
+    if not isinstance(last, ast.Expr):
+        return text
+    lines = text.encode().split(b"\n")  # columns count bytes
+    begin = sum(len(line) + 1 for line in lines[: last.lineno - 1]) + last.col_offset
+    before, value = (part.decode() for part in (text.encode()[:begin], text.encode()[begin:]))
+    assigned = f"{names} = (\n{value}\n)" if "\n" in value.strip() else f"{names} = {value}"
+    return before + assigned.rstrip()
 
 
 def _case(spec: OpSpec, case: Case, combos: list[int]) -> dict[str, Any] | None:

@@ -112,6 +112,9 @@ RIGHT = {
     "margins of two axes by reflection": Formula(
         "F.pad(x, (1, 2, 2, 1), mode='reflect')", "[x[0], x[1], x[2] + 3, x[3] + 3]", rank="4"
     ),
+    "margins of two axes that wrap around": Formula(
+        "F.pad(x, (1, 2, 2, 1), mode='circular')", "[x[0], x[1], x[2] + 3, x[3] + 3]", rank="4"
+    ),
     "margins of an attr": Formula(
         "F.pad(x, (n, n, 0, n), mode='replicate')",
         "[x[0], x[1], x[2] + n, x[3] + 2 * n]",

@@ -88,6 +88,22 @@ def test_an_expression_becomes_an_assignment() -> None:
     assert "  y, z = x.sin(), x.cos()\n" in gradient_text(two)
 
 
+@pytest.mark.parametrize(
+    ("compute", "formula"),
+    [
+        ("assert x.dim() > 0\n  torch.sin(x)", "assert x.dim() > 0\n  y = torch.sin(x)\n"),
+        ("é = x * 2; torch.sin(é)", "é = x * 2; y = torch.sin(é)\n"),
+        (
+            "z = x * 2\n  (torch.sin(z)\n   * z)",
+            "z = x * 2\n  y = (\n  (torch.sin(z)\n   * z)\n  )\n",
+        ),
+    ],
+)
+def test_the_expression_at_the_end_of_statements_is_assigned(compute: str, formula: str) -> None:
+    text = f"op: AnOp\ninputs: {{x: float32}}\noutputs: {{y: like x}}\ncompute: |\n  {compute}\n"
+    assert f"gradient_of: |\n  {formula}" in gradient_text(spec_of(text))
+
+
 def test_broadcast_inputs_have_one_shape() -> None:
     text = gradient_text(
         op(
