@@ -112,6 +112,8 @@ def region_between(outputs: Sequence[Any], inputs: Sequence[Any]) -> Region | st
         return "nothing is computed between inputs and outputs; there is nothing to replace"
     graph = next(iter(nodes)).graph
     constants = _taken_constants(graph, nodes)
+    if not nodes:
+        return "it reads no tensor of the model; an op needs one, so compute constants outside"
     ordered = tuple(n for n in graph.nodes if n in nodes)
     used = dict.fromkeys(i for n in ordered for i in n.all_input_nodes if i in stops)
     # The call stands where all inputs are known, so nothing before that may read a result.

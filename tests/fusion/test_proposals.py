@@ -310,6 +310,22 @@ def vmapped(x: Any) -> Any:
     return torch.softmax(torch.where(mask, x * 0.3, -1e30), -1)
 
 
+def routed(x: Any) -> Any:
+    """Capsules routed by agreement: the first shares read no tensor of the model."""
+    logits = torch.zeros(x.shape[:2])
+    for _ in range(2):
+        found = (torch.softmax(logits, 1).unsqueeze(-1) * x).sum(0)
+        logits = logits + (x * found).sum(-1)
+    return found
+
+
+def test_constants_that_are_used_twice_make_no_op() -> None:
+    found = proposals(routed, X)
+    model = fused(Lambda(routed), (X,), *(p.spec for p in found.proposals))
+    torch.testing.assert_close(model(X), routed(X))
+    assert model.report.fused
+
+
 @pytest.mark.parametrize(
     ("function", "places", "step"),
     [
