@@ -97,6 +97,16 @@ def _local_response_norm(
     return x / (power if isinstance(beta, torch.SymFloat) else torch.pow)(base, beta)
 
 
+def _tanhshrink(x: Any) -> Any:
+    # next to 0 the difference of x and its tangent keeps few digits; there, its series
+    if not x.is_floating_point():
+        return NotImplemented
+    square = x * x
+    series = 17 / 315 - 62 / 2835 * square
+    series = x * square * (1 / 3 - square * (2 / 15 - square * series))
+    return torch.where(torch.abs(x) < 0.25, series, x - torch.tanh(x))
+
+
 def _chunk(x: Any, chunks: Any, dim: Any = 0) -> Any:
     # for all steps of a loop PyTorch takes the sizes of the sample
     levels = torch._C._functorch.get_interpreter_stack() or []
@@ -157,6 +167,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     functional.pixel_shuffle: _pixel_shuffle,
     torch.pixel_shuffle: _pixel_shuffle,
     functional.scaled_dot_product_attention: _attention,
+    functional.tanhshrink: _tanhshrink,
     functional.gaussian_nll_loss: gaussian_nll_loss(lambda var, least: var.clamp(min=least)),
     **bag_functions(),
     **counting_functions(),
