@@ -111,7 +111,8 @@ def _chosen(name: str) -> Callable[..., Any]:
 
 def _product(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """Return a product; PyTorch divides by elements, and scans where one of them is 0."""
-    if dtype is not None or not x.is_floating_point():
+    x = x if dtype is None else x.to(dtype)
+    if not x.is_floating_point():
         return NotImplemented
     zero = x == 0
     kept = torch.where(zero, 1.0, x).detach()
@@ -134,7 +135,8 @@ def _running_product(x: Any, dim: int, *, dtype: Any = None) -> Any:
     From the first zero on all products are 0: they depend on that element alone, by the product of
     the others.
     """
-    if dtype is not None or not x.is_floating_point() or not x.dim():
+    x = x if dtype is None else x.to(dtype)
+    if not x.is_floating_point() or not x.dim():
         return NotImplemented
     given = x.detach()
     zero = given == 0
