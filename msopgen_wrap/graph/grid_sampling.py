@@ -205,7 +205,9 @@ def _grid_sampler_backward(
     """Return the gradients of the image and of the grid; those not asked for are not used."""
     sizes = list(x.shape[2:])
     if mode == _BICUBIC:
-        return _cubic_sampler_backward(grad, x, grid, padding, corners, asked)
+        taps = _cubic_taps(grid, sizes, padding, corners)
+        # it moves on beyond a border: padding holds the elements, not the sample
+        return _gradients(grad, x, taps, _position_slopes(grid, sizes, _ZEROS, corners), asked)
     at = _sample_positions(grid, sizes, padding, corners)
     if len(sizes) == 3:
         # what is no number is the last element of a volume, and has no gradient
@@ -214,27 +216,27 @@ def _grid_sampler_backward(
     if mode == _NEAREST:
         return _added(x, [torch.round(p) for p in at], grad), torch.zeros_like(grid)
     places, weights, steps = _corners(at)
-    grad = grad.unsqueeze(2)
-    of_image = of_grid = None
-    if asked[0]:
-        of_image = _added(x, places, grad * functools.reduce(torch.mul, weights).unsqueeze(1))
-    if asked[1]:
-        corner = (_taken(x, places) * grad).sum(1)
-        slopes = _position_slopes(grid, sizes, padding, corners)
-        terms = []
-        for axis, slope in reversed(list(enumerate(slopes))):
-            others = [w for other, w in enumerate(weights) if other != axis]
-            weight = functools.reduce(torch.mul, [2 * steps[axis] - 1, *others])
-            terms.append((corner * weight).sum(1) * slope)
-        of_grid = torch.stack(terms, -1)
-    return of_image, of_grid
+    taps = places, weights, [2 * step - 1 for step in steps]
+    return _gradients(grad, x, taps, _position_slopes(grid, sizes, padding, corners), asked)
 
 
-def _cubic_sampler_backward(
-    grad: Any, x: Any, grid: Any, padding: int, corners: bool, asked: list[bool]
+def _gradients(
+    grad: Any,
+    x: Any,
+    taps: tuple[list[Any], list[Any], list[Any]],
+    moves: list[Any],
+    asked: list[bool],
 ) -> Any:
-    sizes = list(x.shape[2:])
-    places, weights, slopes = _cubic_taps(grid, sizes, padding, corners)
+    """Return the gradients of an image and of the grid of its samples, as far as asked for.
+
+    Args:
+        grad: of the samples.
+        x: the image.
+        taps: the elements of each sample, as ``_cubic_taps`` returns them.
+        moves: how far a sample moves along each axis of the image per unit of the grid.
+        asked: whether that of the image and that of the grid are wanted.
+    """
+    places, weights, slopes = taps
     grad = grad.unsqueeze(2)
     of_image = of_grid = None
     if asked[0]:
@@ -242,10 +244,10 @@ def _cubic_sampler_backward(
     if asked[1]:
         taken = (_taken(x, places) * grad).sum(1)
         terms = []
-        for axis in reversed(range(len(sizes))):
+        for axis, move in reversed(list(enumerate(moves))):
             others = [w for other, w in enumerate(weights) if other != axis]
-            moved = (taken * functools.reduce(torch.mul, [slopes[axis], *others])).sum(1)
-            terms.append(moved * ((sizes[axis] - 1) / 2 if corners else sizes[axis] / 2))
+            slope = functools.reduce(torch.mul, [slopes[axis], *others])
+            terms.append((taken * slope).sum(1) * move)
         of_grid = torch.stack(terms, -1)
     return of_image, of_grid
 
