@@ -323,6 +323,17 @@ def _trace(x: Any) -> Any:
     return x.diagonal().sum() if x.dim() == 2 else NotImplemented
 
 
+def _sinc(x: Any) -> Any:
+    # next to 0 the terms of PyTorch's derivative cancel; there, a series
+    if not x.is_floating_point():
+        return NotImplemented
+    turn = x * math.pi
+    square = turn * turn
+    series = 1 - square / 6 * (1 - square / 20 * (1 - square / 42 * (1 - square / 72)))
+    near = torch.abs(x) < 0.25
+    return torch.where(near, series, torch.sin(turn) / torch.where(near, 1.0, turn))
+
+
 def _sgn(x: Any) -> Any:
     # PyTorch's derivative makes zeros of the sample's sizes
     return NotImplemented if x.is_complex() else torch.sign(x)
@@ -330,6 +341,9 @@ def _sgn(x: Any) -> Any:
 
 # Function -> what a trace that is differentiated calls; NotImplemented leaves it to PyTorch.
 DIFFERENTIATED: dict[Any, Callable[..., Any]] = {
+    torch.sinc: _sinc,
+    torch.special.sinc: _sinc,
+    torch.Tensor.sinc: _sinc,
     torch.sgn: _sgn,
     torch.Tensor.sgn: _sgn,
     torch.trace: _trace,

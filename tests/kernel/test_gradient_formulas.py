@@ -93,6 +93,7 @@ RIGHT = {
     "variances below eps": Formula(
         "F.gaussian_nll_loss(x, t, t.relu(), eps=0.5, reduction='sum')", "[]", (SAME,)
     ),
+    "sine over its argument": Formula("torch.sinc(x * 1e-3) + torch.sinc(x)"),
     "trace": Formula("torch.trace(x)", "[]", rank="2"),
     "mean of an axis that was added": Formula(
         "(x * t).unsqueeze(0).mean((0, 2))", "[x[0]]", (SAME,), rank="2"
