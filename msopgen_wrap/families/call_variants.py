@@ -11,6 +11,7 @@ from msopgen_wrap.graph.other_traces import trace_with
 from msopgen_wrap.graph.scalars import ScalarExpr
 from msopgen_wrap.graph.tracing import TracedGraph, trace
 from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.mixed_ranks import prove_mixed_ranks
 from msopgen_wrap.schedule.program import Program
 from msopgen_wrap.schedule.ranks import (
     AxisNames,
@@ -97,6 +98,7 @@ def read_variants(
         others = other_ranks(spec, traced)
         names = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
         prove_ranks(spec, traced, others, lower, names)
+        others += prove_mixed_ranks(spec, traced, lower, names)
         reader = reader_of(spec, traced, 0, axis_names=names)
         call = reader.read()
         operands = sorted(reader.operands.items(), key=lambda item: order.index(item[1].tensor))

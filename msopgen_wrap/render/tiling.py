@@ -413,3 +413,8 @@ def _reach_checks(plan: OpPlan[Any], name: str, all_views: bool) -> list[str]:
         ]
         lines += [] if check == lines[-len(check) :] else check
     return lines
+
+
+def variant_condition(held: set[int], every: set[int]) -> str:
+    """Return the condition on ``variant`` in C++ that some variants meet, empty for all of them."""
+    return "" if held == every else " && ".join(f"variant != {v}" for v in sorted(every - held))

@@ -193,7 +193,7 @@ def other_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
     """
     open_ranks = open_inputs(spec, traced)
     asks = _asks_rank(spec)
-    axes = any(map(_has_axes, traced.graph.nodes))
+    axes = any(map(has_axes, traced.graph.nodes))
     if not open_ranks or not (asks or axes):
         return []
     reshaped = bool(reshapes(traced.graph))
@@ -232,7 +232,8 @@ def trace_at(spec: OpSpec, traced: TracedGraph, rank: int) -> TracedGraph:
     return trace(spec, traced.variant, 0, orders, rank=rank)
 
 
-def _has_axes(node: Any) -> bool:
+def has_axes(node: Any) -> bool:
+    """Whether a call of a graph depends on the axes of a tensor."""
     from msopgen_wrap.schedule.anchors import is_anchor
     from msopgen_wrap.schedule.calls import RESHAPES, VIEW_OPS, reduction_kind, target_name
 
@@ -356,13 +357,19 @@ def prove_ranks(
     first = lower(traced, names) if others else None
     for other in _with_lower_ranks(spec, traced, others, names):
         assert first is not None
-        attrs = base_attrs(spec, other)
-        try:
-            same = _same(first, lower(other, names.unnamed()), other.shapes, attrs)
-        except (OpgenError, LookupError, ArithmeticError):
-            same = False
-        if not same:
+        if not replays(spec, first, other, lower, names):
             raise OpgenError(_rank_matters(spec, open_rank(spec, traced), open_rank(spec, other)))
+
+
+def replays(
+    spec: OpSpec, first: Lowered, other: TracedGraph, lower: Lower, names: AxisNames
+) -> bool:
+    """Whether a lowered graph on the shapes of another trace is what that trace gives."""
+    attrs = base_attrs(spec, other)
+    try:
+        return _same(first, lower(other, names.unnamed()), other.shapes, attrs)
+    except (OpgenError, LookupError, ArithmeticError):
+        return False
 
 
 def _same(first: Lowered, second: Lowered, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:

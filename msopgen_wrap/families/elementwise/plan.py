@@ -25,6 +25,7 @@ from msopgen_wrap.schedule.kernel_classes import (
     uses_select,
 )
 from msopgen_wrap.schedule.lowering import Lowerer
+from msopgen_wrap.schedule.mixed_ranks import prove_mixed_ranks
 from msopgen_wrap.schedule.peepholes import divide_directly
 from msopgen_wrap.schedule.plan import SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import (
@@ -117,6 +118,7 @@ def plan_pointwise(plan: ElementwisePlan, first: dict[int, TracedGraph]) -> Elem
             if combo == 0:
                 _check_one_shape(spec, traced, lowerer)
                 prove_ranks(spec, traced, others, lower, ends)
+                prove_mixed_ranks(spec, traced, lower, ends)
                 # an output has its shape from the caller, a temporary from what the pass reads
                 spans = lowerer.spans() if any(p.site is not None for p in spec.outputs) else ()
             stored.append(lowerer.output_views)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from msopgen_wrap.families.row.passes import Passes, Piece
+from msopgen_wrap.families.row.stretched import Reduced
 from msopgen_wrap.render.kernel import constant, member_name, type_name
 from msopgen_wrap.schedule.kernel_classes import slot_order
 from msopgen_wrap.schedule.plan import (
@@ -45,6 +46,7 @@ class RowBody(Body):
         covering: operands that have every element of the space in each call.
         holds: whether the last pass begins with the chunk that is in UB after the first one.
         columns: the outputs that are sums of columns; such a class has no passes over chunks.
+        reductions: those of some of the tensors that make the space (``stretched.py``).
     """
 
     resident: Passes
@@ -60,6 +62,7 @@ class RowBody(Body):
     covering: frozenset[str]
     holds: bool
     columns: tuple[TensorParam, ...] = ()
+    reductions: tuple[Reduced, ...] = ()
 
     def times_loaded(self, operand: str) -> tuple[int, int]:
         """Return 1, and how many of the passes over chunks load an operand."""

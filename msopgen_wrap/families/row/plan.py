@@ -37,6 +37,7 @@ from msopgen_wrap.families.row.passes import (
     row_places,
     split_passes,
 )
+from msopgen_wrap.families.row.stretched import reduced_alone
 from msopgen_wrap.graph.other_traces import traces_with_others
 from msopgen_wrap.graph.sample import count_attrs
 from msopgen_wrap.graph.tracing import TracedGraph, trace
@@ -383,6 +384,7 @@ def _body(
         covering=covering,
         holds=holds,
         columns=plan.columns,
+        reductions=tuple(reduced_alone(program, operands, indices, not lowerer.spans())),
     )
     if any(_lacks_stage(spec, body, combo) for combo in combos):
         final.words = placement.words = 1

@@ -6,6 +6,7 @@ from typing import Any
 
 from msopgen_wrap.families.row.body import RowPlan
 from msopgen_wrap.families.row.passes import accumulators
+from msopgen_wrap.families.row.stretched import Reduced
 from msopgen_wrap.graph.host_text import attr_variable
 from msopgen_wrap.render.call_reading import scalar_fields, scalar_values
 from msopgen_wrap.render.kernel import member_name
@@ -18,6 +19,7 @@ from msopgen_wrap.render.tiling import (
     setters,
     shared_values,
     tiling_text,
+    variant_condition,
     walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
@@ -84,6 +86,7 @@ def render_tiling(plan: RowPlan, style: str) -> TilingText:
             positions=positions,
             buffers=buffers,
             roots=covering_roots(plan),
+            reductions=stretched_reductions(plan),
             columns=[(p.name, spec.output_position(p.name)) for p in plan.columns],
             deepest=_deepest(plan),
             atomic=not spec.deterministic,
@@ -197,7 +200,18 @@ def covering_roots(plan: RowPlan) -> dict[str, str]:
             if name in covering and view.tensor == root:
                 found.setdefault(name, set()).add(body.variant)
     every = {body.variant for body in plan.bodies}
-    return {
-        name: "" if held == every else " && ".join(f"variant != {v}" for v in sorted(every - held))
-        for name, held in found.items()
-    }
+    return {name: variant_condition(held, every) for name, held in found.items()}
+
+
+def stretched_reductions(plan: RowPlan) -> list[tuple[Reduced, str]]:
+    """Return the reductions of tensors that others may stretch, with conditions on ``variant``.
+
+    A reduction of a tensor that has all elements of the space in each call needs no check.
+    """
+    found: dict[Reduced, set[int]] = {}
+    for body in plan.bodies:
+        for reduced in body.reductions:
+            if not body.covering.intersection(reduced.names):
+                found.setdefault(reduced, set()).add(body.variant)
+    every = {body.variant for body in plan.bodies}
+    return [(reduced, variant_condition(held, every)) for reduced, held in found.items()]

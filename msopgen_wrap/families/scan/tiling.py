@@ -17,6 +17,7 @@ from msopgen_wrap.render.tiling import (
     setters,
     shared_values,
     tiling_text,
+    variant_condition,
     walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
@@ -68,6 +69,7 @@ def render_tiling(plan: ScanPlan, style: str) -> TilingText:
             axis_value=attr_variable(plan.axis.attr),
             looped=any(is_looped(body.program) for body in plan.bodies),
             scanned=[row for row in values["operands"] if row["name"] in scanned],
+            scans=_single_scans(plan, scanned),
             scanned_numbers=[name for name in indices if name in scanned],
             scanned_spans=[
                 line
@@ -83,6 +85,23 @@ def render_tiling(plan: ScanPlan, style: str) -> TilingText:
 def scanned_sources(body: Body) -> set[str]:
     """Return the operands and the numbers of axes that the scans of a body are made of."""
     return _behind(body.program, {i.dst.id for i in body.program.insts if i.op == "Scan" and i.dst})
+
+
+def _single_scans(plan: ScanPlan, scanned: set[str]) -> list[tuple[list[str], str]]:
+    """Return what single scans read where several read different tensors, with conditions.
+
+    Each has to have all elements along the axis by itself. Sizes of expanded tensors are those of
+    all scans, so nothing is said where there are some.
+    """
+    found: dict[tuple[str, ...], set[int]] = {}
+    for body in plan.bodies if not plan.scanned_spans else ():
+        for inst in body.program.insts:
+            if inst.op == "Scan" and inst.dst is not None:
+                read = _behind(body.program, {inst.dst.id})
+                if read and read != scanned:
+                    found.setdefault(tuple(sorted(read)), set()).add(body.variant)
+    every = {body.variant for body in plan.bodies}
+    return [(list(names), variant_condition(held, every)) for names, held in found.items()]
 
 
 def _behind(program: Program, wanted: set[int]) -> set[str]:

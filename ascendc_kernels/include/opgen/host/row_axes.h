@@ -65,6 +65,25 @@ inline std::vector<int64_t> RowDims(const std::vector<int64_t>& dims,
     return result;
 }
 
+// Whether tensors together have as many elements along the reduced axes as the space that they and
+// others make; single: one element may stand for all.
+inline bool HasAxes(const std::vector<int64_t>& dims, const std::vector<bool>& reduced,
+                    const std::vector<std::vector<int64_t> >& shapes, bool single) {
+    std::vector<int64_t> own;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+        BroadcastDims(own, shapes[i]);
+    }
+    const size_t missing = dims.size() - own.size();
+    for (size_t i = 0; i < dims.size(); ++i) {
+        const bool lacks = i < missing;
+        const int64_t size = lacks ? 1 : own[i - missing];
+        if (reduced[i] && size != dims[i] && (lacks || size != 1 || !single)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // The same without the reduced axes, as reductions without keepdim give it.
 inline View WithoutAxes(const View& view, const std::vector<bool>& reduced) {
     std::vector<int64_t> kept;

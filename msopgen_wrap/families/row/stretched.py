@@ -1,0 +1,76 @@
+"""Reductions of tensors that other tensors of a call may stretch.
+
+All values of a pass are lined up in one space. A tensor that has one element along a reduced axis
+of the space, or lacks the axis, is read as often as the others have elements there: its own sum
+would be another one. The tiling function refuses such a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msopgen_wrap.schedule.program import LOADS, Inst, Program, Val
+from msopgen_wrap.schedule.views import SQUEEZED, View
+
+# Reductions that give the same of an element, however often it is read.
+_EXTREMES = ("max", "min")
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """What a reduction adds up.
+
+    Attributes:
+        names: operands and counted numbers, in the order of the pass.
+        extreme: whether one element may stand for several.
+    """
+
+    names: tuple[str, ...]
+    extreme: bool
+
+    @property
+    def shapes(self) -> list[str]:
+        """The shapes of the tensors, as the tiling function has them."""
+        return [f"{name}View.dim" for name in self.names]
+
+
+def reduced_alone(
+    program: Program, operands: Mapping[str, View], indices: Mapping[str, View], whole: bool
+) -> list[Reduced]:
+    """Return the reductions of some of the tensors that make the space.
+
+    Args:
+        program: with extents.
+        operands: by name.
+        indices: numbers that are counted along an axis, by name.
+        whole: whether these make the space, and no sizes of a span.
+    """
+    spanning = [n for n, v in {**operands, **indices}.items() if v.extent != SQUEEZED]
+    made: dict[int, Inst] = {i.dst.id: i for i in program.insts if i.dst is not None}
+    found: dict[Reduced, None] = {}
+    for inst in program.insts:
+        if inst.op == "Reduce":
+            read = _read(inst, made)
+            names = tuple(name for name in spanning if name in read)
+            if names and not (whole and len(names) == len(spanning)):
+                found[Reduced(names, inst.mode in _EXTREMES)] = None
+    return list(found)
+
+
+def _read(reduction: Inst, made: Mapping[int, Inst]) -> set[str]:
+    """Return what a reduction reads, but for results of other reductions."""
+    found: set[str] = set()
+    seen: set[int] = set()
+    pending = [a for a in reduction.args if isinstance(a, Val)]
+    while pending:
+        value = pending.pop()
+        inst = made.get(value.id)
+        if inst is None or value.id in seen:
+            continue
+        seen.add(value.id)
+        if inst.op in LOADS or inst.op == "Index":
+            found.add(inst.mode)
+        elif inst.op != "Reduce":
+            pending += [a for a in inst.args if isinstance(a, Val)]
+    return found

@@ -1,0 +1,122 @@
+"""Inputs of any rank, each by itself: what holds where they have different ones.
+
+A graph is traced at one rank of all inputs. There a view of a broadcast result, as in
+``(x + y).flip(0)``, is the same as a view of each operand; of an input with fewer axes it is not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+from msopgen_wrap.diagnostics import Diagnostic, OpgenError
+from msopgen_wrap.graph.cuts import cut
+from msopgen_wrap.graph.proof import base_attrs
+from msopgen_wrap.graph.tracing import TracedGraph, fresh_trace, trace
+from msopgen_wrap.graph.variants import Variant
+from msopgen_wrap.schedule.axis_names import AxisNames
+from msopgen_wrap.schedule.ranks import Lower, has_axes, open_inputs, open_rank, replays
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.shapes import ShapeError, evaluate
+
+# Of so many inputs every mixture of two ranks is tried; of more, one input at a time.
+_FEW_INPUTS = 3
+
+
+def prove_mixed_ranks(
+    spec: OpSpec, traced: TracedGraph, lower: Lower, names: AxisNames
+) -> list[TracedGraph]:
+    """Replay the lowered graph on inputs of different ranks, as far as compute takes them.
+
+    Returns:
+        The graphs of such inputs.
+
+    Raises:
+        OpgenError: OPG204 when compute does something else there.
+    """
+    mixed = _mixed_ranks(spec, traced)
+    first = lower(traced, names) if mixed else None
+    for other in mixed:
+        assert first is not None
+        if not replays(spec, first, other, lower, names):
+            raise OpgenError(_mixture_matters(spec, other))
+    return mixed
+
+
+def _mixed_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
+    """Trace the variant of a graph with one more axis of some of the inputs of any rank.
+
+    Inputs are few where a formula has axes; of many only single ones get another rank.
+    """
+    whole = spec.whole or spec
+    if traced.orders or not any(map(has_axes, traced.graph.nodes)):
+        return []
+    base = traced if whole is spec else trace(whole, traced.variant)
+    free = open_inputs(whole, base)
+    if len(free) < 2:
+        return []
+    rank = open_rank(whole, base)
+    rank -= rank == max(p.max_rank for p in free)
+    sizes = range(1, len(free)) if len(free) <= _FEW_INPUTS else (1,)
+    found = []
+    for deeper in itertools.chain.from_iterable(itertools.combinations(free, n) for n in sizes):
+        ranks = {p.name: rank + (p in deeper) for p in free}
+        if all(p.min_rank <= ranks[p.name] <= p.max_rank for p in free):
+            other = _kept_mixtures.trace(whole, traced.variant, ranks)
+            found += [other] if other is not None else []
+    if whole is spec:
+        return found
+    return [cut(spec, other, 0) for other in found]
+
+
+class _KeptMixtures:
+    """Keeps the graphs of an op for all of its parts, until another op is traced."""
+
+    def __init__(self) -> None:
+        self._of: OpSpec | None = None
+        self._known: dict[Any, TracedGraph | None] = {}
+
+    def trace(self, spec: OpSpec, variant: Variant, ranks: dict[str, int]) -> TracedGraph | None:
+        """Return the graph of inputs of some ranks; None where compute or a rule refuses them."""
+        if self._of is not spec:
+            self._of, self._known = spec, {}
+        key = variant, tuple(ranks.items())
+        if key not in self._known:
+            self._known[key] = _traced_with(spec, variant, ranks)
+        return self._known[key]
+
+
+_kept_mixtures = _KeptMixtures()
+
+
+def _traced_with(spec: OpSpec, variant: Variant, ranks: dict[str, int]) -> TracedGraph | None:
+    fixed = [
+        replace(p, min_rank=ranks[p.name], max_rank=ranks[p.name]) if p.name in ranks else p
+        for p in spec.inputs
+    ]
+    try:
+        other = fresh_trace(replace(spec, inputs=tuple(fixed)), variant)
+        attrs = base_attrs(spec, other)
+        for param in spec.outputs:
+            meta = getattr(other.outputs.get(param.name), "meta", {})
+            shape = evaluate(param.shape, other.shapes, attrs) if param.shape else None
+            if meta and shape is not None and len(meta["val"].shape) != len(shape):
+                return None
+    except (OpgenError, ShapeError):
+        return None
+    return other
+
+
+def _mixture_matters(spec: OpSpec, other: TracedGraph) -> Diagnostic:
+    assert spec.compute is not None
+    given = ", ".join(f"{p.name} {len(other.shapes[p.name])}" for p in open_inputs(spec, other))
+    return Diagnostic(
+        "OPG204",
+        f"compute of {spec.op} does different things to inputs of one rank and of several: {given}",
+        spec.compute.location,
+        "the inputs may have any rank, each by itself; an axis of what is computed of them is "
+        "another one in an input with fewer axes",
+        "give an input that belongs to another one a shape rule, as `shape: like x`, or fix the "
+        "`rank:` of the inputs",
+    )
