@@ -384,7 +384,7 @@ def _body(
         covering=covering,
         holds=holds,
         columns=plan.columns,
-        reductions=tuple(reduced_alone(program, operands, indices, not lowerer.spans())),
+        reductions=tuple(reduced_alone(spec, program, operands, indices)),
     )
     if any(_lacks_stage(spec, body, combo) for combo in combos):
         final.words = placement.words = 1

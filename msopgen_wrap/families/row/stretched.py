@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from msopgen_wrap.schedule.program import LOADS, Inst, Program, Val
 from msopgen_wrap.schedule.views import SQUEEZED, View
+from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.shapes import rule_tensors
 
 # Reductions that give the same of an element, however often it is read.
 _EXTREMES = ("max", "min")
@@ -36,26 +38,38 @@ class Reduced:
 
 
 def reduced_alone(
-    program: Program, operands: Mapping[str, View], indices: Mapping[str, View], whole: bool
+    spec: OpSpec, program: Program, operands: Mapping[str, View], indices: Mapping[str, View]
 ) -> list[Reduced]:
     """Return the reductions of some of the tensors that make the space.
 
+    Sizes that follow from one another by shape rules are compared when the formula is traced.
+
     Args:
+        spec: the op.
         program: with extents.
         operands: by name.
         indices: numbers that are counted along an axis, by name.
-        whole: whether these make the space, and no sizes of a span.
     """
     spanning = [n for n, v in {**operands, **indices}.items() if v.extent != SQUEEZED]
+    sized = {n: _sized_by(spec, operands[n].tensor) for n in spanning if n in operands}
+    every = frozenset().union(*sized.values())
     made: dict[int, Inst] = {i.dst.id: i for i in program.insts if i.dst is not None}
     found: dict[Reduced, None] = {}
     for inst in program.insts:
         if inst.op == "Reduce":
             read = _read(inst, made)
             names = tuple(name for name in spanning if name in read)
-            if names and not (whole and len(names) == len(spanning)):
+            if names and every > frozenset().union(*(sized.get(n, frozenset()) for n in names)):
                 found[Reduced(names, inst.mode in _EXTREMES)] = None
     return list(found)
+
+
+def _sized_by(spec: OpSpec, tensor: str) -> frozenset[str]:
+    """Return the tensors without a shape rule that the sizes of one follow from."""
+    rule = spec.param(tensor).shape
+    if rule is None:
+        return frozenset((tensor,))
+    return frozenset().union(*(_sized_by(spec, name) for name in rule_tensors(rule)))
 
 
 def _read(reduction: Inst, made: Mapping[int, Inst]) -> set[str]:
