@@ -10,6 +10,7 @@ import pytest
 import torch
 from harness import BuiltOp, check
 
+from msopgen_wrap.run.op_runtime import OpRuntimeError
 from msopgen_wrap.spec.loader import parse_spec
 
 NAN, INF = math.nan, math.inf
@@ -96,3 +97,21 @@ def test_an_integer_median_of_nothing_is_that_of_pytorch(tmp_path: Path) -> None
         x = torch.empty(0, dtype=dtype)
         outputs, _, _ = op.run({"x": x}, {}, mode="check")
         assert torch.equal(outputs["y"], x.median())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("compute", ["x * y.softmax(-1)", "x.cumsum(-1) + y.cumsum(-1)"])
+def test_a_tensor_that_another_one_stretches_is_not_reduced(compute: str, tmp_path: Path) -> None:
+    """The sum of one element is not that of the elements which it is read as."""
+    op = built(
+        "op: EdgeStretched\ninputs: {x: {dtype: [float32], rank: 2}, y: {dtype: x, rank: 2}}\n"
+        "outputs: {z: {dtype: x, shape: 'broadcast(x, y)'}}\nbackward: none\n"
+        f"compute: z = {compute}\n",
+        tmp_path,
+    )
+    x, y = torch.randn(4, 5), torch.randn(4, 5)
+    for rows in (y, y[:1]):
+        outputs, golden, _ = op.run({"x": x, "y": rows}, {}, mode="check")
+        check(outputs["z"], golden["z"], 4)
+    with pytest.raises(OpRuntimeError, match="fewer elements along its ax"):
+        op.run({"x": x, "y": y[:, :1].contiguous()}, {}, mode="check")
