@@ -44,6 +44,19 @@ def prove_mixed_ranks(
     return mixed
 
 
+def prove_mixed_views(spec: OpSpec, traced: TracedGraph, lower: Lower, names: AxisNames) -> None:
+    """Prove the same of a pass along axes, as far as it reads views of inputs.
+
+    An input that lacks the axes of the pass is another kind of operand there, and its own
+    reductions are the business of the tiling function, which refuses them.
+
+    Raises:
+        OpgenError: as :func:`prove_mixed_ranks`.
+    """
+    if any(view.steps for view in lower(traced, names).operands.values()):
+        prove_mixed_ranks(spec, traced, lower, names)
+
+
 def _mixed_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
     """Trace the variant of a graph with one more axis of some of the inputs of any rank.
 

@@ -30,15 +30,28 @@ def test_views_of_single_inputs_keep_their_axes(compute: str) -> None:
     assert plan_op(spec_of(compute)).family.name == "elementwise"
 
 
-def test_a_view_of_a_broadcast_result_asks_for_a_rank() -> None:
+@pytest.mark.parametrize(
+    ("compute", "family"),
+    [
+        ("z = (x + y).softmax(0)", "row"),
+        ("z = x.softmax(0) * y", "row"),
+        ("z = x.cumsum(0) + y", "scan"),
+    ],
+)
+def test_the_tiling_function_sees_to_the_axes_of_a_pass(compute: str, family: str) -> None:
+    assert plan_op(spec_of(compute)).family.name == family
+
+
+@pytest.mark.parametrize("behind", ["", ".softmax(-1)", ".cumsum(-1)"])
+def test_a_view_of_a_broadcast_result_asks_for_a_rank(behind: str) -> None:
     with pytest.raises(OpgenError) as caught:
-        plan_op(spec_of("z = (x + y).flip(0)"))
+        plan_op(spec_of(f"z = (x + y).flip(0){behind}"))
     (diagnostic,) = caught.value.diagnostics
     assert diagnostic.code == "OPG204"
     assert "x 4, y 3" in diagnostic.what
     assert "like x" in diagnostic.fix
     related = "x: {dtype: [float32]}, y: {dtype: x, shape: like x}"
-    assert plan_op(spec_of("z = (x + y).flip(0)", related)).family.name == "elementwise"
+    assert plan_op(spec_of(f"z = (x + y).flip(0){behind}", related)) is not None
 
 
 def test_an_indexed_axis_counts_from_the_end_beside_an_index_of_one_axis() -> None:

@@ -46,6 +46,7 @@ from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerin
 from msopgen_wrap.schedule.buffers import Place, Placement, allocate, share_slots
 from msopgen_wrap.schedule.calls import reduction_kind
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
+from msopgen_wrap.schedule.mixed_ranks import prove_mixed_views
 from msopgen_wrap.schedule.peepholes import divide_directly, inverse_roots
 from msopgen_wrap.schedule.plan import DOUBLE, MAX_OPERANDS, RESIDENT, ROW_BUDGETS
 from msopgen_wrap.schedule.program import (
@@ -109,6 +110,7 @@ def plan_row(
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
             if combo == 0:
                 prove_ranks(spec, traced, others, lower, ends)
+                prove_mixed_views(spec, traced, lower, ends)
             join_group(groups, program, lowerer, combo)
             squeezed = lowerer.space.squeezed_temporaries()
             rules.append((_axes_rule(spec, traced, lowerer.space, open_axes), squeezed))
