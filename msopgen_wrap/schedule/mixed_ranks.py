@@ -17,7 +17,7 @@ from msopgen_wrap.graph.tracing import TracedGraph, fresh_trace, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.axis_names import AxisNames
 from msopgen_wrap.schedule.ranks import Lower, has_axes, open_inputs, open_rank, replays
-from msopgen_wrap.spec.model import OpSpec
+from msopgen_wrap.spec.model import OpSpec, TensorParam
 from msopgen_wrap.spec.shapes import ShapeError, evaluate
 
 # Of so many inputs every mixture of two ranks is tried; of more, one input at a time.
@@ -53,7 +53,8 @@ def prove_mixed_views(spec: OpSpec, traced: TracedGraph, lower: Lower, names: Ax
     Raises:
         OpgenError: as :func:`prove_mixed_ranks`.
     """
-    if any(view.steps for view in lower(traced, names).operands.values()):
+    several = _free_inputs(spec, traced)[0]
+    if several and any(view.steps for view in lower(traced, names).operands.values()):
         prove_mixed_ranks(spec, traced, lower, names)
 
 
@@ -62,15 +63,11 @@ def _mixed_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
 
     Inputs are few where a formula has axes; of many only single ones get another rank.
     """
-    whole = spec.whole or spec
-    if traced.orders or not any(map(has_axes, traced.graph.nodes)):
+    free, rank = _free_inputs(spec, traced)
+    if not free:
         return []
-    base = traced if whole is spec else trace(whole, traced.variant)
-    free = open_inputs(whole, base)
-    if len(free) < 2:
-        return []
-    rank = open_rank(whole, base)
     rank -= rank == max(p.max_rank for p in free)
+    whole = spec.whole or spec
     sizes = range(1, len(free)) if len(free) <= _FEW_INPUTS else (1,)
     found = []
     for deeper in itertools.chain.from_iterable(itertools.combinations(free, n) for n in sizes):
@@ -78,9 +75,27 @@ def _mixed_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
         if all(p.min_rank <= ranks[p.name] <= p.max_rank for p in free):
             other = _kept_mixtures.trace(whole, traced.variant, ranks)
             found += [other] if other is not None else []
-    if whole is spec:
-        return found
-    return [cut(spec, other, 0) for other in found]
+    return found if whole is spec else [_part(spec, whole, other) for other in found]
+
+
+def _part(spec: OpSpec, whole: OpSpec, traced: TracedGraph) -> TracedGraph:
+    try:
+        return cut(spec, traced, 0)
+    except (OpgenError, LookupError):  # it has other parts
+        raise OpgenError(_mixture_matters(whole, traced)) from None
+
+
+def _free_inputs(spec: OpSpec, traced: TracedGraph) -> tuple[list[TensorParam], int]:
+    """Return the inputs of any rank of a formula with axes, where there are several, and the rank.
+
+    Of a part of a formula they are those of the whole one.
+    """
+    whole = spec.whole or spec
+    if traced.orders or not any(map(has_axes, traced.graph.nodes)):
+        return [], 0
+    base = traced if whole is spec else trace(whole, traced.variant)
+    free = open_inputs(whole, base)
+    return (free, open_rank(whole, base)) if len(free) > 1 else ([], 0)
 
 
 class _KeptMixtures:
