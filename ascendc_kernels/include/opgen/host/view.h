@@ -245,6 +245,9 @@ struct View {
         return Rank() == rank;
     }
     bool Squeeze(int64_t axis) {
+        if (dim.empty()) {
+            return axis == 0 || axis == -1;  // as PyTorch takes them of a tensor without axes
+        }
         size_t i = 0;
         if (!Axis(axis, i)) {
             return false;
