@@ -39,7 +39,7 @@ def prove_mixed_ranks(
     first = lower(traced, names) if mixed else None
     for other in mixed:
         assert first is not None
-        if not replays(spec, first, other, lower, names):
+        if not replays(spec, first, other, lower, names, broadcast=True):
             raise OpgenError(_mixture_matters(spec, other))
     return mixed
 

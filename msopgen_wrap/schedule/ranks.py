@@ -12,6 +12,7 @@ first element of what an operand reads. What TilingFunc decides is not here: it 
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -362,23 +363,46 @@ def prove_ranks(
 
 
 def replays(
-    spec: OpSpec, first: Lowered, other: TracedGraph, lower: Lower, names: AxisNames
+    spec: OpSpec,
+    first: Lowered,
+    other: TracedGraph,
+    lower: Lower,
+    names: AxisNames,
+    broadcast: bool = False,
 ) -> bool:
-    """Whether a lowered graph on the shapes of another trace is what that trace gives."""
+    """Whether a lowered graph on the shapes of another trace is what that trace gives.
+
+    Args:
+        spec: the op.
+        first: the lowered graph.
+        other: the other trace.
+        lower: lowers it.
+        names: of the axes of ``first``.
+        broadcast: whether operands may have more leading axes of size 1 in one than in the other.
+    """
     attrs = base_attrs(spec, other)
     try:
-        return _same(first, lower(other, names.unnamed()), other.shapes, attrs)
+        return _same(first, lower(other, names.unnamed()), other.shapes, attrs, broadcast)
     except (OpgenError, LookupError, ArithmeticError):
         return False
 
 
-def _same(first: Lowered, second: Lowered, shapes: dict[str, Any], attrs: dict[str, Any]) -> bool:
+def _same(
+    first: Lowered,
+    second: Lowered,
+    shapes: dict[str, Any],
+    attrs: dict[str, Any],
+    broadcast: bool = False,
+) -> bool:
     if list(first.operands) != list(second.operands):
         return False
     for a, b in zip(first.operands.values(), second.operands.values(), strict=True):
         if (a.tensor, a.extent) != (b.tensor, b.extent):
             return False
-        if _reach(a, shapes, attrs) != _reach(b, shapes, attrs):
+        ours, theirs = (_reach(view, shapes, attrs) for view in (a, b))
+        if broadcast:
+            ours, theirs = (_without_leading_ones(reach) for reach in (ours, theirs))
+        if ours != theirs:
             return False
     one, two = ([span_dims(s, shapes, attrs) for s in x.spans] for x in (first, second))
     if one != two:
@@ -401,6 +425,11 @@ def _reach(view: View, shapes: dict[str, Any], attrs: dict[str, Any]) -> Any:
     """Return what an operand reads: sizes, strides where they matter, first element."""
     seen = apply_steps(view, shapes, attrs)
     return seen.dim, [s for n, s in zip(seen.dim, seen.stride, strict=True) if n > 1], seen.offset
+
+
+def _without_leading_ones(reach: tuple[list[int], list[int], int]) -> Any:
+    sizes, strides, first = reach
+    return list(itertools.dropwhile(lambda size: size == 1, sizes)), strides, first
 
 
 def _written(step: Step, shapes: dict[str, Any], attrs: dict[str, Any]) -> Any:
