@@ -12,13 +12,15 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.cuts import cut
+from msopgen_wrap.graph.kept_tensors import meta_inputs
 from msopgen_wrap.graph.proof import base_attrs
 from msopgen_wrap.graph.tracing import TracedGraph, fresh_trace, trace
 from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule.axis_names import AxisNames
 from msopgen_wrap.schedule.ranks import Lower, has_axes, open_inputs, open_rank, replays
-from msopgen_wrap.spec.model import OpSpec, TensorParam
-from msopgen_wrap.spec.shapes import ShapeError, evaluate
+from msopgen_wrap.spec.compute_runner import compile_compute
+from msopgen_wrap.spec.contradicted_shape import contradicted_shape
+from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 
 # Of so many inputs every mixture of two ranks is tried; of more, one input at a time.
 _FEW_INPUTS = 3
@@ -123,17 +125,28 @@ def _traced_with(spec: OpSpec, variant: Variant, ranks: dict[str, int]) -> Trace
         replace(p, min_rank=ranks[p.name], max_rank=ranks[p.name]) if p.name in ranks else p
         for p in spec.inputs
     ]
+    mixed = replace(spec, inputs=tuple(fixed))
     try:
-        other = fresh_trace(replace(spec, inputs=tuple(fixed)), variant)
-        attrs = base_attrs(spec, other)
-        for param in spec.outputs:
-            meta = getattr(other.outputs.get(param.name), "meta", {})
-            shape = evaluate(param.shape, other.shapes, attrs) if param.shape else None
-            if meta and shape is not None and len(meta["val"].shape) != len(shape):
-                return None
-    except (OpgenError, ShapeError):
+        other = fresh_trace(mixed, variant)
+    except OpgenError:
         return None
-    return other
+    return other if _accepts(mixed, other) else None
+
+
+def _accepts(spec: OpSpec, traced: TracedGraph) -> bool:
+    """Whether ``compute`` itself takes the shapes of a trace, and gives those of the rules."""
+    attrs = base_attrs(spec, traced)
+    lists = {p.name for p in spec.inputs if p.kind is ParamKind.DYNAMIC}
+    shapes = {n: [s] if n in lists and s is not None else s for n, s in traced.shapes.items()}
+    try:
+        results = compile_compute(spec, wrap_errors=False)(meta_inputs(spec, shapes, 0), attrs)
+        return all(
+            contradicted_shape(p, results[p.name], shapes, attrs) is None
+            for p in spec.outputs
+            if results[p.name] is not None
+        )
+    except Exception:  # whatever PyTorch raises for shapes that it does not take
+        return False
 
 
 def _mixture_matters(spec: OpSpec, other: TracedGraph) -> Diagnostic:

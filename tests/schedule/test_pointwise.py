@@ -105,7 +105,6 @@ SIGNED = torch.cat([POSITIVE, -POSITIVE, torch.tensor([0.0, math.nan])])
 UNIT = torch.cat([torch.linspace(0, 1, 203), torch.tensor([1e-30, 1e-6, 1 - 1e-6, -0.1, 1.5])])
 # Formula -> its argument: more than one piece of each function, the ends of its domain, and poles.
 SPECIAL = {
-    "F.tanhshrink(x)": torch.cat([SIGNED, SIGNED * 0.02]),
     "torch.lgamma(x)": torch.cat([SIGNED, -torch.arange(4.0), torch.tensor([math.inf])]),
     "torch.digamma(x)": torch.cat([SIGNED, -torch.arange(4.0), torch.tensor([math.inf])]),
     "torch.polygamma(0, x)": POSITIVE,
