@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msopgen_wrap.fusion.regions import Region
+from msopgen_wrap.graph.dispatch_modes import DispatchMode
 from msopgen_wrap.torch_import import torch
 
-TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
 tree_map = torch.utils._pytree.tree_map
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32)
@@ -22,12 +22,8 @@ _RTOL = 1e-5
 _LARGE = 1 << 22
 
 
-class DoublePrecision(TorchDispatchMode):
+class DoublePrecision(DispatchMode):
     """Calculates what is inside in float64: casts to other floats give float64."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None

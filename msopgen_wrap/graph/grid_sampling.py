@@ -156,18 +156,18 @@ def _cubic_taps(
 
 
 def _grid_sampler(x: Any, grid: Any, mode: int, padding: int, corners: bool) -> Any:
+    sizes = list(x.shape[2:])
     if mode == _BICUBIC:
-        places, weights, _ = _cubic_taps(grid, list(x.shape[2:]), padding, corners)
-        weight = functools.reduce(torch.mul, weights).unsqueeze(1)
-        return (_taken(x, places) * weight).sum(2)
-    at = _sample_positions(grid, list(x.shape[2:]), padding, corners)
-    if mode == _NEAREST:
-        return _taken(x, [torch.round(p) for p in at])
-    places, weights, _ = _corners(at)
+        places, weights, _ = _cubic_taps(grid, sizes, padding, corners)
+    else:
+        at = _sample_positions(grid, sizes, padding, corners)
+        if mode == _NEAREST:
+            return _taken(x, [torch.round(p) for p in at])
+        places, weights, _ = _corners(at)
     weight = functools.reduce(torch.mul, weights).unsqueeze(1)
     # A position that is no number has no weight: PyTorch leaves it out of a volume, where it
     # makes a sample of an image NaN.
-    of_volume = len(at) == 3
+    of_volume = len(sizes) == 3
     values = _taken(x, places, weight) if of_volume else _taken(x, places) * weight
     return values.sum(2)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from msopgen_wrap.diagnostics import Diagnostic, OpgenError
 from msopgen_wrap.graph.compute_function import compute_function
+from msopgen_wrap.graph.dispatch_modes import ReplacedOperators
 from msopgen_wrap.graph.index_ranges import (
     SampleCall,
     index_uses,
@@ -23,7 +24,6 @@ from msopgen_wrap.graph.index_ranges import (
 )
 from msopgen_wrap.graph.loops import LoopRunner
 from msopgen_wrap.graph.orders import order_decompositions
-from msopgen_wrap.graph.replaced_operators import ReplacedOperators
 from msopgen_wrap.graph.sample import (
     count_attrs,
     other_shapes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msopgen_wrap.dtypes import BY_NAME
 from msopgen_wrap.graph.host_text import has_checks, simplified, to_cpp
@@ -31,11 +31,13 @@ from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.schedule_text import schedule_function, schedule_header
 from msopgen_wrap.render.tiling_text import TilingText, standard_includes
 from msopgen_wrap.schedule.demands import Demand
-from msopgen_wrap.schedule.plan import Budget, OpPlan
+from msopgen_wrap.schedule.plan import Body, Budget, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
 from msopgen_wrap.schedule.views import StoredShape, View
 from msopgen_wrap.spec.model import OpSpec, ParamKind, TensorParam
 from msopgen_wrap.templating import cpp_string, environment
+
+Key = TypeVar("Key")
 
 
 def setters(style: str) -> dict[str, Any]:
@@ -415,6 +417,23 @@ def _reach_checks(plan: OpPlan[Any], name: str, all_views: bool) -> list[str]:
     return lines
 
 
-def variant_condition(held: set[int], every: set[int]) -> str:
-    """Return the condition on ``variant`` in C++ that some variants meet, empty for all of them."""
-    return "" if held == every else " && ".join(f"variant != {v}" for v in sorted(every - held))
+def variant_conditions(
+    found: Iterable[tuple[Key, int]], bodies: Sequence[Body]
+) -> list[tuple[Key, str]]:
+    """Return what some variants have, with conditions on ``variant`` in C++.
+
+    Args:
+        found: what a variant has, and the variant; several may have the same.
+        bodies: those of all variants.
+
+    Returns:
+        What was found, each once and in order; the condition is empty where all variants have it.
+    """
+    held: dict[Key, set[int]] = {}
+    for key, variant in found:
+        held.setdefault(key, set()).add(variant)
+    every = {body.variant for body in bodies}
+    return [
+        (key, " && ".join(f"variant != {v}" for v in sorted(every - own)))
+        for key, own in held.items()
+    ]

@@ -18,15 +18,14 @@ from __future__ import annotations
 from typing import Any
 
 from msopgen_wrap.graph.decompositions import reduction_decompositions
+from msopgen_wrap.graph.dispatch_modes import DispatchMode, ReplacedOperators
 from msopgen_wrap.graph.orders import order_decompositions
-from msopgen_wrap.graph.replaced_operators import ReplacedOperators
 from msopgen_wrap.graph.resampling import kernel_steps
 from msopgen_wrap.run.chosen_places import KEEPING, ChosenPlaces
 from msopgen_wrap.run.conditioning import ADDING
 from msopgen_wrap.run.hidden_keys import attention_in_steps
 from msopgen_wrap.torch_import import torch
 
-TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
 tree_leaves = torch.utils._pytree.tree_leaves
 
 # Their result is one of the values they are given, a sign change of one, or a whole number next to
@@ -105,7 +104,7 @@ def _place_of_one(name: str, read: list[torch.Tensor], result: Any) -> Any:
     return place if alone else None
 
 
-class Provenance(TorchDispatchMode):
+class Provenance(DispatchMode):
     """Follows which tensors were calculated; use it around a run of ``compute``.
 
     Attributes:
@@ -120,11 +119,6 @@ class Provenance(TorchDispatchMode):
         self._constant: set[int] = set()
         self._places: dict[int, ChosenPlaces] = {}
         self._alive: list[torch.Tensor] = []  # an id belongs to one tensor while that exists
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Keeping torch's compiler out of the mode would import it: as long as torch itself takes.
-        return False
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -266,7 +260,7 @@ class RoundedProducts(ReplacedOperators):
         super().__init__(_ROUNDED_PRODUCTS)
 
 
-class KernelSteps(TorchDispatchMode):
+class KernelSteps(DispatchMode):
     """Run ``compute`` on float32 so, and give NaN where a kernel is declared to differ.
 
     PyTorch's own standard deviation of float32 is calculated in double precision, which has room
@@ -279,10 +273,6 @@ class KernelSteps(TorchDispatchMode):
         super().__init__()
         # once: every operator is looked up
         self._replaced = {**reduction_decompositions(), **kernel_steps(), **_ROUNDED_PRODUCTS}
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # as for ``Provenance``
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from msopgen_wrap.graph.counting import counting_decompositions
@@ -28,6 +29,7 @@ def _isin(elements: Any, tests: Any, **_: Any) -> Any:
     return elements.reshape(-1, 1) == tests.reshape(-1)
 
 
+@functools.cache
 def _pairing_operators() -> dict[Any, Any]:
     """Return the operators that kernels make of all pairs, as the tensors that these make."""
     aten = torch.ops.aten
@@ -53,14 +55,13 @@ class LargestTemporary(TorchDispatchMode):  # type: ignore[misc, valid-type]
     def __init__(self) -> None:
         super().__init__()
         self.elements, self.pairs = 0, 0
-        self._pairing = _pairing_operators()
         self._of_slices = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        steps = self._pairing.get(func)
+        steps = _pairing_operators().get(func)
         if steps is not None:
             with LargestTemporary() as own:
                 steps(*args, **(kwargs or {}))

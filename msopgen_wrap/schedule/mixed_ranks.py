@@ -27,9 +27,18 @@ _FEW_INPUTS = 3
 
 
 def prove_mixed_ranks(
-    spec: OpSpec, traced: TracedGraph, lower: Lower, names: AxisNames
+    spec: OpSpec, traced: TracedGraph, lower: Lower, names: AxisNames, views_only: bool = False
 ) -> list[TracedGraph]:
     """Replay the lowered graph on inputs of different ranks, as far as compute takes them.
+
+    Args:
+        spec: the op.
+        traced: its graph.
+        lower: lowers a graph.
+        names: of the axes of the graph.
+        views_only: only where views of inputs are read. In a pass along axes an input that lacks
+            them is another kind of operand; its own reductions are the business of the tiling
+            function, which refuses them.
 
     Returns:
         The graphs of such inputs.
@@ -37,37 +46,26 @@ def prove_mixed_ranks(
     Raises:
         OpgenError: OPG204 when compute does something else there.
     """
-    mixed = _mixed_ranks(spec, traced)
-    first = lower(traced, names) if mixed else None
+    free, rank = _free_inputs(spec, traced)
+    if not free:
+        return []
+    first = lower(traced, names)
+    if views_only and not any(view.steps for view in first.operands.values()):
+        return []
+    mixed = _mixed_ranks(spec, traced.variant, free, rank)
     for other in mixed:
-        assert first is not None
         if not replays(spec, first, other, lower, names, broadcast=True):
             raise OpgenError(_mixture_matters(spec, other))
     return mixed
 
 
-def prove_mixed_views(spec: OpSpec, traced: TracedGraph, lower: Lower, names: AxisNames) -> None:
-    """Prove the same of a pass along axes, as far as it reads views of inputs.
-
-    An input that lacks the axes of the pass is another kind of operand there, and its own
-    reductions are the business of the tiling function, which refuses them.
-
-    Raises:
-        OpgenError: as :func:`prove_mixed_ranks`.
-    """
-    several = _free_inputs(spec, traced)[0]
-    if several and any(view.steps for view in lower(traced, names).operands.values()):
-        prove_mixed_ranks(spec, traced, lower, names)
-
-
-def _mixed_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
-    """Trace the variant of a graph with one more axis of some of the inputs of any rank.
+def _mixed_ranks(
+    spec: OpSpec, variant: Variant, free: list[TensorParam], rank: int
+) -> list[TracedGraph]:
+    """Trace a variant with one more axis of some of the inputs of any rank.
 
     Inputs are few where a formula has axes; of many only single ones get another rank.
     """
-    free, rank = _free_inputs(spec, traced)
-    if not free:
-        return []
     rank -= rank == max(p.max_rank for p in free)
     whole = spec.whole or spec
     sizes = range(1, len(free)) if len(free) <= _FEW_INPUTS else (1,)
@@ -75,7 +73,7 @@ def _mixed_ranks(spec: OpSpec, traced: TracedGraph) -> list[TracedGraph]:
     for deeper in itertools.chain.from_iterable(itertools.combinations(free, n) for n in sizes):
         ranks = {p.name: rank + (p in deeper) for p in free}
         if all(p.min_rank <= ranks[p.name] <= p.max_rank for p in free):
-            other = _kept_mixtures.trace(whole, traced.variant, ranks)
+            other = _kept_mixtures.trace(whole, variant, ranks)
             found += [other] if other is not None else []
     return found if whole is spec else [_part(spec, whole, other) for other in found]
 

@@ -11,6 +11,7 @@ dimensions, as it was loaded); elementwise values are ``full``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar, Union
 
@@ -322,16 +323,38 @@ def sources(program: Program, name: str, kinds: tuple[str, ...] = LOADS) -> set[
     Args:
         kinds: the instructions that bring what counts; ``Index`` stands for numbers of an axis.
     """
-    needed: set[int] = set()
+    stored = [i for i in program.stores if i.mode == name]
+    return sources_of(program, [v for i in stored for v in values_read(i)], kinds)
+
+
+def sources_of(
+    program: Program,
+    values: Iterable[Val],
+    kinds: tuple[str, ...] = LOADS,
+    ends: tuple[str, ...] = (),
+) -> set[str]:
+    """Return the operands that values are made of.
+
+    Args:
+        program: that computes the values.
+        values: some of its values.
+        kinds: the instructions that bring what counts; ``Index`` stands for numbers of an axis.
+        ends: instructions whose results count for nothing, whatever they are made of.
+    """
+    needed = {value.id for value in values}
     found: set[str] = set()
     for inst in reversed(program.insts):
-        stored = inst.op == "Store" and inst.mode == name
-        if not stored and (inst.dst is None or inst.dst.id not in needed):
+        if inst.dst is None or inst.dst.id not in needed or inst.op in ends:
             continue
-        needed |= {a.id for a in inst.args if isinstance(a, Val)}
+        needed |= {value.id for value in values_read(inst)}
         if inst.op in kinds:
             found.add(inst.mode)
     return found
+
+
+def values_read(inst: Inst) -> list[Val]:
+    """Return the values among the arguments of an instruction."""
+    return [a for a in inst.args if isinstance(a, Val)]
 
 
 def only_moves(program: Program) -> bool:

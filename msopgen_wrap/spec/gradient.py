@@ -361,9 +361,10 @@ def _assigned(text: str, names: str) -> str:
     last = ast.parse(text).body[-1]
     if not isinstance(last, ast.Expr):
         return text
-    lines = text.encode().split(b"\n")  # columns count bytes
-    begin = sum(len(line) + 1 for line in lines[: last.lineno - 1]) + last.col_offset
-    before, value = (part.decode() for part in (text.encode()[:begin], text.encode()[begin:]))
+    data = text.encode()  # columns count bytes
+    lines = data.split(b"\n")[: last.lineno - 1]
+    begin = sum(len(line) + 1 for line in lines) + last.col_offset
+    before, value = data[:begin].decode(), data[begin:].decode()
     assigned = f"{names} = (\n{value}\n)" if "\n" in value.strip() else f"{names} = {value}"
     return before + assigned.rstrip()
 

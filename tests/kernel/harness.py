@@ -19,6 +19,7 @@ from msopgen_wrap.render.op_host import render_op_host
 from msopgen_wrap.resources import data_dir
 from msopgen_wrap.run.op_runtime import OpRuntime
 from msopgen_wrap.spec.compute_runner import compile_compute
+from msopgen_wrap.spec.loader import parse_spec
 from msopgen_wrap.spec.model import Attr, Code, OpSpec, ParamKind, ShapeBroadcast, TensorParam
 
 THRESHOLD = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-13}
@@ -209,6 +210,13 @@ class BuiltOp:
             ):
                 return combo
         raise AssertionError("no such dtype combination")
+
+
+def built(text: str, folder: Path) -> BuiltOp:
+    """Return the op of a spec that is given as text."""
+    spec = parse_spec(text).spec
+    assert spec is not None
+    return BuiltOp(spec, folder)
 
 
 def poison(shape: Any, dtype: torch.dtype) -> torch.Tensor:

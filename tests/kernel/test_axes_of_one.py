@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from harness import BuiltOp, check
-
-from msopgen_wrap.spec.loader import parse_spec
+from harness import built, check
 
 
 class Case(NamedTuple):
@@ -84,9 +82,7 @@ def test_results_and_sanitizer(name: str, tmp_path: Path) -> None:
         "attrs: {dim: -1}\noutputs: {y: like x}\nbackward: none\n"
         f"compute: |\n  {case.compute}\n"
     )
-    spec = parse_spec(text).spec
-    assert spec is not None
-    op = BuiltOp(spec, tmp_path)
+    op = built(text, tmp_path)
     generator = torch.Generator().manual_seed(0)
     x, c = (torch.randn(shape, generator=generator) for shape in (case.x, case.c))
     for dim in case.dims:

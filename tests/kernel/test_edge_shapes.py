@@ -8,10 +8,9 @@ from typing import NamedTuple
 
 import pytest
 import torch
-from harness import BuiltOp, check
+from harness import built, check
 
 from msopgen_wrap.run.op_runtime import OpRuntimeError
-from msopgen_wrap.spec.loader import parse_spec
 
 NAN, INF = math.nan, math.inf
 
@@ -54,12 +53,6 @@ CASES = {
     "lgamma": Case("y = torch.lgamma(x)", ANY, "like x", AROUND),
     "digamma": Case("y = torch.digamma(x)", ANY, "like x", AROUND),
 }
-
-
-def built(text: str, folder: Path) -> BuiltOp:
-    spec = parse_spec(text).spec
-    assert spec is not None
-    return BuiltOp(spec, folder)
 
 
 @pytest.mark.slow

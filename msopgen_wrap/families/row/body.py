@@ -46,7 +46,7 @@ class RowBody(Body):
         covering: operands that have every element of the space in each call.
         holds: whether the last pass begins with the chunk that is in UB after the first one.
         columns: the outputs that are sums of columns; such a class has no passes over chunks.
-        reductions: those of some of the tensors that make the space (``stretched.py``).
+        reductions: those of tensors that others may stretch.
     """
 
     resident: Passes

@@ -22,7 +22,7 @@ from msopgen_wrap.schedule.calls import (
     reduction_kind,
     target_name,
 )
-from msopgen_wrap.schedule.program import Inst, Program, Val
+from msopgen_wrap.schedule.program import Inst, Program, Val, sources_of
 from msopgen_wrap.spec.model import OpSpec
 
 # What may stand between a sum and the output that it is stored in.
@@ -121,16 +121,6 @@ def _added(inst: Inst) -> Val:
 
 def operands_added(program: Program, name: str) -> set[str]:
     """Return the operands that the elements of a sum are made of."""
-    made = {i.dst.id: i for i in program.insts if i.dst is not None}
-    pending = [_added(i) for i in adds(program) if i.mode == name]
-    found: set[str] = set()
-    seen: set[int] = set()
-    while pending:
-        inst = made[pending.pop().id]
-        if inst.op == "Load":
-            found.add(inst.mode)
-        if inst.op == "Reduce" or id(inst) in seen:
-            continue  # a number of a row, whatever it is made of
-        seen.add(id(inst))
-        pending += [a for a in inst.args if isinstance(a, Val)]
-    return found
+    added = [_added(i) for i in adds(program) if i.mode == name]
+    # what is reduced is a number of a row, whatever it is made of
+    return sources_of(program, added, ("Load",), ends=("Reduce",))

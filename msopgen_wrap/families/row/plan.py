@@ -46,7 +46,7 @@ from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerin
 from msopgen_wrap.schedule.buffers import Place, Placement, allocate, share_slots
 from msopgen_wrap.schedule.calls import reduction_kind
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
-from msopgen_wrap.schedule.mixed_ranks import prove_mixed_views
+from msopgen_wrap.schedule.mixed_ranks import prove_mixed_ranks
 from msopgen_wrap.schedule.peepholes import divide_directly, inverse_roots
 from msopgen_wrap.schedule.plan import DOUBLE, MAX_OPERANDS, RESIDENT, ROW_BUDGETS
 from msopgen_wrap.schedule.program import (
@@ -110,7 +110,7 @@ def plan_row(
             plan.narrow += [e for e in lowerer.narrow if e not in plan.narrow]
             if combo == 0:
                 prove_ranks(spec, traced, others, lower, ends)
-                prove_mixed_views(spec, traced, lower, ends)
+                prove_mixed_ranks(spec, traced, lower, ends, views_only=True)
             join_group(groups, program, lowerer, combo)
             squeezed = lowerer.space.squeezed_temporaries()
             rules.append((_axes_rule(spec, traced, lowerer.space, open_axes), squeezed))
@@ -386,7 +386,7 @@ def _body(
         covering=covering,
         holds=holds,
         columns=plan.columns,
-        reductions=tuple(reduced_alone(spec, program, operands, indices)),
+        reductions=tuple(reduced_alone(spec, program, operands, indices, covering)),
     )
     if any(_lacks_stage(spec, body, combo) for combo in combos):
         final.words = placement.words = 1

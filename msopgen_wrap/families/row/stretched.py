@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from msopgen_wrap.schedule.program import LOADS, Inst, Program, Val
+from msopgen_wrap.schedule.program import LOADS, Program, sources_of, values_read
 from msopgen_wrap.schedule.views import SQUEEZED, View
 from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.spec.shapes import rule_tensors
@@ -38,9 +38,13 @@ class Reduced:
 
 
 def reduced_alone(
-    spec: OpSpec, program: Program, operands: Mapping[str, View], indices: Mapping[str, View]
+    spec: OpSpec,
+    program: Program,
+    operands: Mapping[str, View],
+    indices: Mapping[str, View],
+    covering: frozenset[str],
 ) -> list[Reduced]:
-    """Return the reductions of some of the tensors that make the space.
+    """Return the reductions of some of the tensors that make the space, which others may stretch.
 
     Sizes that follow from one another by shape rules are compared when the formula is traced.
 
@@ -49,18 +53,20 @@ def reduced_alone(
         program: with extents.
         operands: by name.
         indices: numbers that are counted along an axis, by name.
+        covering: operands that have all elements of the space in each call.
     """
     spanning = [n for n, v in {**operands, **indices}.items() if v.extent != SQUEEZED]
     sized = {n: _sized_by(spec, operands[n].tensor) for n in spanning if n in operands}
     every = frozenset().union(*sized.values())
-    made: dict[int, Inst] = {i.dst.id: i for i in program.insts if i.dst is not None}
     found: dict[Reduced, None] = {}
     for inst in program.insts:
-        if inst.op == "Reduce":
-            read = _read(inst, made)
-            names = tuple(name for name in spanning if name in read)
-            if names and every > frozenset().union(*(sized.get(n, frozenset()) for n in names)):
-                found[Reduced(names, inst.mode in _EXTREMES)] = None
+        if inst.op != "Reduce":
+            continue
+        read = sources_of(program, values_read(inst), (*LOADS, "Index"), ends=("Reduce",))
+        names = tuple(name for name in spanning if name in read)
+        own = frozenset().union(*(sized.get(n, frozenset()) for n in names))
+        if names and every > own and not covering & read:
+            found[Reduced(names, inst.mode in _EXTREMES)] = None
     return list(found)
 
 
@@ -70,21 +76,3 @@ def _sized_by(spec: OpSpec, tensor: str) -> frozenset[str]:
     if rule is None:
         return frozenset((tensor,))
     return frozenset().union(*(_sized_by(spec, name) for name in rule_tensors(rule)))
-
-
-def _read(reduction: Inst, made: Mapping[int, Inst]) -> set[str]:
-    """Return what a reduction reads, but for results of other reductions."""
-    found: set[str] = set()
-    seen: set[int] = set()
-    pending = [a for a in reduction.args if isinstance(a, Val)]
-    while pending:
-        value = pending.pop()
-        inst = made.get(value.id)
-        if inst is None or value.id in seen:
-            continue
-        seen.add(value.id)
-        if inst.op in LOADS or inst.op == "Index":
-            found.add(inst.mode)
-        elif inst.op != "Reduce":
-            pending += [a for a in inst.args if isinstance(a, Val)]
-    return found

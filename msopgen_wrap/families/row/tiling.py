@@ -19,7 +19,7 @@ from msopgen_wrap.render.tiling import (
     setters,
     shared_values,
     tiling_text,
-    variant_condition,
+    variant_conditions,
     walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
@@ -193,25 +193,16 @@ def covering_roots(plan: RowPlan) -> dict[str, str]:
     Returns:
         Operand -> condition on ``variant`` in C++, empty where it holds for all of them.
     """
-    found: dict[str, set[int]] = {}
-    for body in plan.bodies:
-        root, covering = body.root, body.covering
-        for name, view in body.operands.items():
-            if name in covering and view.tensor == root:
-                found.setdefault(name, set()).add(body.variant)
-    every = {body.variant for body in plan.bodies}
-    return {name: variant_condition(held, every) for name, held in found.items()}
+    roots = [
+        (name, body.variant)
+        for body in plan.bodies
+        for name, view in body.operands.items()
+        if name in body.covering and view.tensor == body.root
+    ]
+    return dict(variant_conditions(roots, plan.bodies))
 
 
 def stretched_reductions(plan: RowPlan) -> list[tuple[Reduced, str]]:
-    """Return the reductions of tensors that others may stretch, with conditions on ``variant``.
-
-    A reduction of a tensor that has all elements of the space in each call needs no check.
-    """
-    found: dict[Reduced, set[int]] = {}
-    for body in plan.bodies:
-        for reduced in body.reductions:
-            if not body.covering.intersection(reduced.names):
-                found.setdefault(reduced, set()).add(body.variant)
-    every = {body.variant for body in plan.bodies}
-    return [(reduced, variant_condition(held, every)) for reduced, held in found.items()]
+    """Return the reductions of tensors that others may stretch, with conditions on ``variant``."""
+    reductions = [(reduced, body.variant) for body in plan.bodies for reduced in body.reductions]
+    return variant_conditions(reductions, plan.bodies)

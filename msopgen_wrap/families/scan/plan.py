@@ -29,7 +29,7 @@ from msopgen_wrap.graph.variants import Variant
 from msopgen_wrap.schedule import lowerings  # noqa: F401  (register the lowerings)
 from msopgen_wrap.schedule.buffers import Place, allocate
 from msopgen_wrap.schedule.kernel_classes import class_name, share_classes
-from msopgen_wrap.schedule.mixed_ranks import prove_mixed_views
+from msopgen_wrap.schedule.mixed_ranks import prove_mixed_ranks
 from msopgen_wrap.schedule.peepholes import divide_directly
 from msopgen_wrap.schedule.plan import ROW_GROUP, SELECT_RESERVE, Body, Budget, Buffer, OpPlan
 from msopgen_wrap.schedule.program import Program, eliminate_dead, join_group, signature
@@ -107,7 +107,7 @@ def plan_scan(
                 others = other_ranks(spec, traced)
                 ends = axis_names(traced, others, lower, ranked=ranked_input(spec, traced))
                 prove_ranks(spec, traced, others, lower, ends)
-                prove_mixed_views(spec, traced, lower, ends)
+                prove_mixed_ranks(spec, traced, lower, ends, views_only=True)
                 axis = _axis(spec, traced)
             lowerer = ScanLowerer(
                 spec,

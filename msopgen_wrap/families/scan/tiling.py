@@ -17,12 +17,12 @@ from msopgen_wrap.render.tiling import (
     setters,
     shared_values,
     tiling_text,
-    variant_condition,
+    variant_conditions,
     walk_fields,
 )
 from msopgen_wrap.render.tiling_text import TilingText
 from msopgen_wrap.schedule.plan import Body
-from msopgen_wrap.schedule.program import DTYPE_BYTES, Program, Val
+from msopgen_wrap.schedule.program import DTYPE_BYTES, Program, Val, sources_of
 from msopgen_wrap.schedule.soc import vector_cycles, vector_passes
 from msopgen_wrap.templating import environment
 
@@ -84,35 +84,32 @@ def render_tiling(plan: ScanPlan, style: str) -> TilingText:
 
 def scanned_sources(body: Body) -> set[str]:
     """Return the operands and the numbers of axes that the scans of a body are made of."""
-    return _behind(body.program, {i.dst.id for i in body.program.insts if i.op == "Scan" and i.dst})
+    return _read_by(body.program, _scans(body.program))
 
 
-def _single_scans(plan: ScanPlan, scanned: set[str]) -> list[tuple[list[str], str]]:
+def _single_scans(plan: ScanPlan, scanned: set[str]) -> list[tuple[tuple[str, ...], str]]:
     """Return what single scans read where several read different tensors, with conditions.
 
     Each has to have all elements along the axis by itself. Sizes of expanded tensors are those of
     all scans, so nothing is said where there are some.
     """
-    found: dict[tuple[str, ...], set[int]] = {}
-    for body in plan.bodies if not plan.scanned_spans else ():
-        for inst in body.program.insts:
-            if inst.op == "Scan" and inst.dst is not None:
-                read = _behind(body.program, {inst.dst.id})
-                if read and read != scanned:
-                    found.setdefault(tuple(sorted(read)), set()).add(body.variant)
-    every = {body.variant for body in plan.bodies}
-    return [(list(names), variant_condition(held, every)) for names, held in found.items()]
+    if plan.scanned_spans:
+        return []
+    single = [
+        (tuple(sorted(read)), body.variant)
+        for body in plan.bodies
+        for scan in _scans(body.program)
+        if (read := _read_by(body.program, [scan])) and read != scanned
+    ]
+    return variant_conditions(single, plan.bodies)
 
 
-def _behind(program: Program, wanted: set[int]) -> set[str]:
-    needed, found = set(wanted), set()
-    for inst in reversed(program.insts):
-        if inst.dst is None or inst.dst.id not in needed:
-            continue
-        needed |= {a.id for a in inst.args if isinstance(a, Val)}
-        if inst.op in ("Load", "Index"):
-            found.add(inst.mode)
-    return found
+def _scans(program: Program) -> list[Val]:
+    return [i.dst for i in program.insts if i.op == "Scan" and i.dst is not None]
+
+
+def _read_by(program: Program, values: list[Val]) -> set[str]:
+    return sources_of(program, values, ("Load", "Index"))
 
 
 def _budgets(plan: ScanPlan) -> list[dict[str, Any]]:

@@ -75,9 +75,8 @@ inline bool HasAxes(const std::vector<int64_t>& dims, const std::vector<bool>& r
     }
     const size_t missing = dims.size() - own.size();
     for (size_t i = 0; i < dims.size(); ++i) {
-        const bool lacks = i < missing;
-        const int64_t size = lacks ? 1 : own[i - missing];
-        if (reduced[i] && size != dims[i] && (lacks || size != 1 || !single)) {
+        const bool stands = single && i >= missing && own[i - missing] == 1;
+        if (reduced[i] && !stands && !SameAlong(static_cast<int64_t>(i), own, dims)) {
             return false;
         }
     }

@@ -1,4 +1,4 @@
-"""Run PyTorch's operators in other steps than its own."""
+"""Modes in which PyTorch's operators are watched, or run in other steps than its own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from msopgen_wrap.torch_import import torch
 TorchDispatchMode = torch.utils._python_dispatch.TorchDispatchMode
 
 
-class ReplacedOperators(TorchDispatchMode):  # type: ignore[misc, valid-type]
+class DispatchMode(TorchDispatchMode):  # type: ignore[misc, valid-type]
+    """A mode that PyTorch enters at once."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Keeping torch's compiler out of the mode would import it: as long as torch itself takes.
+        return False
+
+
+class ReplacedOperators(DispatchMode):
     """Calls functions in place of operators while it is active.
 
     Args:
@@ -21,11 +30,6 @@ class ReplacedOperators(TorchDispatchMode):  # type: ignore[misc, valid-type]
     def __init__(self, table: Mapping[Any, Callable[..., Any]]) -> None:
         super().__init__()
         self._table = table
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        # Keeping torch's compiler out of the mode would import it: as long as torch itself takes.
-        return False
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
