@@ -14,6 +14,7 @@ from operand_specs import operands_spec
 
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
+from msopgen_wrap.families.contract.plan import MODES
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
@@ -29,7 +30,7 @@ class Case(NamedTuple):
     shapes: list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
-# Tails, one row, one column, no rows, no depth.
+# Tails, one row, one column, no rows, no depth; K in pieces last.
 PLAIN = [
     ((33, 70), (70, 50)),
     ((1, 300), (300, 1)),
@@ -37,6 +38,7 @@ PLAIN = [
     ((0, 5), (5, 3)),
     ((5, 0), (0, 3)),
     ((200, 513), (513, 300)),
+    ((17, 20001), (20001, 33)),
 ]
 CASES = {
     "two matrices": Case("x @ y", (2, 2), "[x[0], y[1]]", PLAIN),
@@ -54,7 +56,7 @@ CASES = {
         "torch.matmul(x, y)",
         ([1, 4], 2),
         "[*x[:-1], y[1]]",
-        [((70,), (70, 50)), ((0,), (0, 3)), ((3, 20, 33), (33, 5))],
+        [((70,), (70, 50)), ((0,), (0, 3)), ((3, 20, 33), (33, 5)), ((9000,), (9000, 40))],
     ),
     "linear": Case(
         "F.linear(x, y)",
@@ -72,19 +74,38 @@ CASES = {
         "torch.bmm(x, y)",
         (3, 3),
         "[x[0], x[1], y[2]]",
-        [((3, 20, 33), (3, 33, 40)), ((50, 3, 4), (50, 4, 5)), ((0, 3, 4), (0, 4, 5))],
+        [
+            ((3, 20, 33), (3, 33, 40)),
+            ((50, 3, 4), (50, 4, 5)),
+            ((0, 3, 4), (0, 4, 5)),
+            ((3, 5, 9001), (3, 9001, 7)),
+        ],
+    ),
+    "batches inside rows": Case(
+        "torch.bmm(x, y).transpose(0, 1)",
+        (3, 3),
+        "[x[1], x[0], y[2]]",
+        [((3, 20, 33), (3, 33, 40)), ((3, 5, 9001), (3, 9001, 7))],
     ),
     "batches that one side repeats": Case(
         "x @ y",
         (4, 3),
         "[x[0], x[1], x[2], y[2]]",
-        [((2, 3, 20, 33), (3, 33, 40)), ((5, 1, 7, 3), (1, 3, 2))],
+        [
+            ((2, 3, 20, 33), (3, 33, 40)),
+            ((5, 1, 7, 3), (1, 3, 2)),
+            ((2, 1, 5, 7000), (1, 7000, 130)),
+        ],
     ),
     "batches apart from rows": Case(
         "torch.einsum('bshd,bthd->bhst', x, y)",
         (4, 4),
         "[x[0], x[2], x[1], y[1]]",
-        [((2, 10, 3, 24), (2, 17, 3, 24)), ((1, 1, 1, 16), (1, 5, 1, 16))],
+        [
+            ((2, 10, 3, 24), (2, 17, 3, 24)),
+            ((1, 1, 1, 16), (1, 5, 1, 16)),
+            ((1, 10, 2, 33000), (1, 17, 2, 33000)),
+        ],
     ),
     "part of a matrix": Case(
         "x[:, 2:-1] @ y[:, 3:]", (2, 2), "[x[0], y[1] - 3]", [((20, 33), (30, 50))]
@@ -100,6 +121,8 @@ CASES = {
     ),
     "inner": Case("torch.inner(x, y)", (3, 2), "[x[0], x[1], y[0]]", [((2, 7, 33), (40, 33))]),
 }
+# A result of which each half is a pass, rows of which lie further apart than they are long.
+HALVES = Case("p = x @ y; z = torch.cat([p, p + 1], 1)", (2, 2), "[x[0], 2 * y[1]]", PLAIN)
 DEFAULT = ("transposed right",)
 REFUSED = {
     "integers": ("x @ y", "int32", "int32", "OPG371"),
@@ -164,6 +187,14 @@ def test_results_and_sanitizer(built, dtype):
             assert result.findings == []
 
 
+def test_a_long_sum_is_cut_into_pieces(built):
+    op, case = built
+    for shapes in case.shapes:
+        *_, result = op.run(inputs_of(shapes, torch.float16))
+        depth = shapes[0][-2 if case.compute.startswith("x.T") else -1]
+        assert (result.tiling_key % 10 == MODES["pieces"]) == (depth > 5000), shapes
+
+
 def test_infinities_and_nan_reach_their_rows_and_columns(built):
     op, case = built
     inputs = inputs_of(case.shapes[0], torch.float32)
@@ -187,6 +218,10 @@ PASSES = {
     "softmax of a product": (
         Case("torch.softmax(x @ y, -1)", (2, 2), "[x[0], y[1]]", PLAIN[:3]),
         [("contract", "mm1"), ("row", "z")],
+    ),
+    "a product beside work on it": (
+        HALVES,
+        [("contract", "mm1"), ("elementwise", "z_part1")],
     ),
     "matrices or lists of them": (
         Case(
@@ -324,7 +359,7 @@ def test_int8_is_exact(tmp_path):
     spec = parse_spec(text, "case.yaml").spec
     assert spec is not None
     op = BuiltOp(spec, tmp_path)
-    for m, k, n in ((33, 70, 50), (1, 1000, 1), (3, 0, 2)):
+    for m, k, n in ((33, 70, 50), (1, 1000, 1), (3, 0, 2), (20, 30001, 33)):
         inputs = {
             "x": torch.randint(-128, 128, (m, k), dtype=torch.int8),
             "y": torch.randint(-128, 128, (k, n), dtype=torch.int8),

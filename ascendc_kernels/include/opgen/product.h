@@ -2,7 +2,8 @@
 //
 // The blocks of a matrix product that a core makes. The result of every batch is cut into blocks of
 // equal size; cores take them in turn, so that those which work at the same time read the same rows
-// and columns, from L2.
+// and columns, from L2. Where K is cut into pieces, each piece has a result of its own
+// (product_pieces.h adds them).
 #ifndef OPGEN_PRODUCT_H
 #define OPGEN_PRODUCT_H
 
@@ -28,12 +29,42 @@ struct ProductWalk {
         across = packed[kBatchDims + 1];
         offset = packed[kBatchDims + 2];
     }
+    // The first element of the matrix of a batch.
+    __aicore__ inline int64_t At(const uint64_t (&index)[kBatchDims]) const {
+        int64_t at = offset;
+        for (uint32_t i = 0; i < kBatchDims; ++i) {
+            at += static_cast<int64_t>(index[i]) * batch[i];
+        }
+        return at;
+    }
 };
 
-// A block of the result: its size, and where it and the rows and columns it is made of begin.
+// Sizes of the batches of a product.
+struct ProductBatches {
+    uint64_t dims[kBatchDims] = {};
+
+    template <typename Array>
+    __aicore__ inline void Init(const Array& packed) {
+        for (uint32_t i = 0; i < kBatchDims; ++i) {
+            dims[i] = static_cast<uint64_t>(packed[i]);
+        }
+    }
+    // The index of a batch in each dimension; returns how often all batches come before it.
+    __aicore__ inline uint64_t Index(uint64_t batch, uint64_t (&index)[kBatchDims]) const {
+        for (uint32_t i = kBatchDims; i > 0; --i) {
+            index[i - 1] = batch % dims[i - 1];
+            batch /= dims[i - 1];
+        }
+        return batch;
+    }
+};
+
+// A block of a result: its size, how many products each of its elements sums up, and where it and
+// the rows and columns it is made of begin.
 struct ProductBlock {
     uint32_t rows = 0;
     uint32_t columns = 0;
+    uint32_t depth = 0;
     int64_t left = 0;
     int64_t right = 0;
     int64_t result = 0;
@@ -46,11 +77,12 @@ class ProductBlocks {
         left_.Init(tiling.leftWalk);
         right_.Init(tiling.rightWalk);
         result_.Init(tiling.resultWalk);
-        for (uint32_t i = 0; i < kBatchDims; ++i) {
-            batchDims_[i] = static_cast<uint64_t>(tiling.batchDims[i]);
-        }
+        batches_.Init(tiling.batchDims);
         rows_ = tiling.rows;
         columns_ = tiling.columns;
+        depth_ = tiling.depth;
+        pieceDepth_ = tiling.pieceDepth;
+        total_ = tiling.total;
         blockRows_ = tiling.blockRows;
         blockColumns_ = tiling.blockColumns;
         blocksDown_ = (rows_ + blockRows_ - 1) / blockRows_;
@@ -65,33 +97,59 @@ class ProductBlocks {
         }
         const uint32_t across = static_cast<uint32_t>(next_ % blocksAcross_);
         const uint32_t down = static_cast<uint32_t>(next_ / blocksAcross_ % blocksDown_);
-        uint64_t batch = next_ / blocksAcross_ / blocksDown_;
+        uint64_t batch[kBatchDims];
+        // Pieces of K come after one another, each with all batches.
+        const uint64_t piece = batches_.Index(next_ / blocksAcross_ / blocksDown_, batch);
         const uint32_t row = down * blockRows_;
         const uint32_t column = across * blockColumns_;
+        const uint32_t first = static_cast<uint32_t>(piece) * pieceDepth_;
         block.rows = rows_ - row < blockRows_ ? rows_ - row : blockRows_;
         block.columns = columns_ - column < blockColumns_ ? columns_ - column : blockColumns_;
-        block.left = left_.offset + row * left_.down;
-        block.right = right_.offset + column * right_.across;
-        block.result = result_.offset + row * result_.down + column * result_.across;
-        for (uint32_t i = kBatchDims; i > 0; --i) {
-            const int64_t index = static_cast<int64_t>(batch % batchDims_[i - 1]);
-            batch /= batchDims_[i - 1];
-            block.left += index * left_.batch[i - 1];
-            block.right += index * right_.batch[i - 1];
-            block.result += index * result_.batch[i - 1];
-        }
+        block.depth = depth_ - first < pieceDepth_ ? depth_ - first : pieceDepth_;
+        block.left = left_.At(batch) + row * left_.down + first * left_.across;
+        block.right = right_.At(batch) + column * right_.across + first * right_.down;
+        block.result = result_.At(batch) + row * result_.down + column * result_.across +
+                       static_cast<int64_t>(piece * total_);
         next_ += static_cast<uint64_t>(AscendC::GetBlockNum());
         return true;
     }
 
  private:
     ProductWalk left_, right_, result_;
-    uint64_t batchDims_[kBatchDims] = {};
-    uint32_t rows_ = 0, columns_ = 0;
+    ProductBatches batches_;
+    uint64_t total_ = 0;
+    uint32_t rows_ = 0, columns_ = 0, depth_ = 0, pieceDepth_ = 0;
     uint32_t blockRows_ = 0, blockColumns_ = 0;
     uint32_t blocksDown_ = 0, blocksAcross_ = 0;
     uint64_t count_ = 0;
     uint64_t next_ = 0;
+};
+
+// Elements of a result that lie without gaps: all of them, or those of each row.
+class ProductLines {
+ public:
+    template <typename Tiling>
+    __aicore__ inline void Init(const Tiling& tiling) {
+        walk_.Init(tiling.sumWalk);
+        batches_.Init(tiling.batchDims);
+        rows_ = tiling.rows;
+        length_ = tiling.sumLength;
+        count_ = tiling.total / length_;
+    }
+    __aicore__ inline uint64_t Count() const { return count_; }
+    // Elements of a line.
+    __aicore__ inline uint64_t Length() const { return length_; }
+    // The first element of a line.
+    __aicore__ inline int64_t At(uint64_t line) const {
+        uint64_t batch[kBatchDims];
+        batches_.Index(line / rows_, batch);
+        return walk_.At(batch) + static_cast<int64_t>(line % rows_) * walk_.down;
+    }
+
+ private:
+    ProductWalk walk_;
+    ProductBatches batches_;
+    uint64_t rows_ = 1, count_ = 0, length_ = 1;
 };
 
 }  // namespace opgen

@@ -32,6 +32,7 @@ class ProductKernel:
         gm: its tensors in global memory.
         left, right, output: operands and result, as comments name them.
         left_gm, right_gm, output_gm: what the members of their tensors start with.
+        output_argument: the argument of Init that is the result.
         left_type, right_type, output_type: their template parameters.
     """
 
@@ -44,6 +45,7 @@ class ProductKernel:
     left_gm: str
     right_gm: str
     output_gm: str
+    output_argument: str
     left_type: str
     right_type: str
     output_type: str
@@ -66,7 +68,7 @@ def render_kernel(plan: ProductPlan, style: str) -> list[GeneratedFile]:
 
 def kernel_part(plan: ProductPlan, style: str) -> KernelPart:
     """Return the kernel classes of a plan that is one of several in a kernel."""
-    return classes_part("contract", _values(plan, style), cube=True)
+    return classes_part("contract", _values(plan, style), workspace=True, cube=True)
 
 
 def _values(plan: ProductPlan, style: str) -> dict[str, Any]:
@@ -79,25 +81,51 @@ def _values(plan: ProductPlan, style: str) -> dict[str, Any]:
 
 
 def _branches(plan: ProductPlan) -> list[dict[str, Any]]:
-    """Return the branches of the entry: the product, and zeros where K is 0."""
+    """Return the branches of the entry: the product, zeros where K is 0, and K in pieces."""
     found = []
-    for branch in entry_branches(plan, {"cube": MODES["cube"]}, ""):
+    spec = plan.spec
+    output = storage_type(spec.outputs[0], spec)
+    for body, branch in zip(
+        plan.bodies, entry_branches(plan, {"cube": MODES["cube"]}, ""), strict=True
+    ):
         note = plan.variants[branch["variant"]].label()
-        found.append({**branch, "note": note, "vector": False})
-        output = plan.spec.outputs[0]
-        zeros = MODES["zeros"]
-        found.append(
-            {
-                **branch,
-                "key": branch["key"] - branch["mode"] + zeros,
-                "mode": zeros,
-                "vector": True,
-                "type": f"opgen::Zeros<{storage_type(output, plan.spec)}>",
-                "args": branch["args"][-1:],
-                "note": ", ".join(t for t in (note, "sums of no elements") if t),
-            }
-        )
+        left = spec.param(body.operands[body.products[0].left].tensor)
+        sums = f"opgen::CubeSums<{storage_type(left, spec)}>"
+        result = branch["args"][-1:]
+        zeros = {
+            "vector": True,
+            "task": "KERNEL_TYPE_AIV_ONLY",
+            "type": f"opgen::Zeros<{output}>",
+            "args": result,
+        }
+        pieces = {
+            "task": "KERNEL_TYPE_MIX_AIC_1_2",
+            "type": _class(plan, body, sums),
+            "then": {"type": f"opgen::ProductPieces<{output}, {sums}>", "args": result},
+        }
+        for mode, what, text in (
+            ("cube", {}, ""),
+            ("zeros", zeros, "sums of no elements"),
+            ("pieces", pieces, "K in pieces"),
+        ):
+            number = MODES[mode]
+            found.append(
+                {
+                    **branch,
+                    "key": branch["key"] + number,
+                    "mode": number,
+                    "note": ", ".join(t for t in (note, text) if t),
+                    **what,
+                }
+            )
     return found
+
+
+def _class(plan: ProductPlan, body: ProductBody, result: str) -> str:
+    """Return the class of a body whose results have a C++ type of their own."""
+    read = {view.tensor for view in body.operands.values()}
+    types = [storage_type(p, plan.spec) for p in plan.spec.inputs if p.name in read]
+    return f"{plan.spec.name}_kernel::{body.class_name}<{', '.join([*types, result])}>"
 
 
 def _kernel(plan: ProductPlan, body: ProductBody) -> ProductKernel:
@@ -117,6 +145,7 @@ def _kernel(plan: ProductPlan, body: ProductBody) -> ProductKernel:
         left.name,
         right.name,
         member_name(output, True, spec),
+        gm[-1]["argument"],
         type_name(left, False, spec),
         type_name(right, False, spec),
         type_name(output, True, spec),

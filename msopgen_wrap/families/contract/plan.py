@@ -24,8 +24,9 @@ from msopgen_wrap.schedule.ranks import AxisNames, Lowered, axis_names, other_ra
 from msopgen_wrap.schedule.views import View
 from msopgen_wrap.spec.model import OpSpec
 
-# The last digit of the tiling key: a product, or zeros, which sums of no elements are.
-MODES = {"cube": 0, "zeros": 1}
+# The last digit of the tiling key: a product, zeros, which sums of no elements are, or a product
+# whose K is cut into pieces.
+MODES = {"cube": 0, "zeros": 1, "pieces": 2}
 # Dtype of the operands -> dtypes that the sums leave as.
 RESULTS = {**FLOAT_RESULTS, "int8": ("int32",)}
 

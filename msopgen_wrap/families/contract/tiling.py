@@ -13,6 +13,7 @@ from msopgen_wrap.render.tiling import (
     tiling_text,
 )
 from msopgen_wrap.render.tiling_text import TilingText
+from msopgen_wrap.spec.model import OpSpec
 from msopgen_wrap.templating import environment
 
 _BATCH_DIMS = 6
@@ -25,10 +26,21 @@ _FIELDS = [
         "int64_t", "rightWalk", _BATCH_DIMS + 3, "strides and offset of the right matrix, elements"
     ),
     field_row(
-        "int64_t", "resultWalk", _BATCH_DIMS + 3, "strides and offset of the result, elements"
+        "int64_t",
+        "resultWalk",
+        _BATCH_DIMS + 3,
+        "strides and offset of what blocks are written to, elements",
+    ),
+    field_row(
+        "int64_t", "sumWalk", _BATCH_DIMS + 3, "strides and offset of the sums of pieces, elements"
     ),
     field_row("uint64_t", "total", 0, "elements of the result"),
-    field_row("uint64_t", "blocks", 0, "blocks of the results of all batches"),
+    field_row("uint64_t", "blocks", 0, "blocks of the results of all batches and pieces"),
+    field_row("uint64_t", "sumLength", 0, "elements of a result that lie without gaps"),
+    field_row("uint32_t", "sumTile", 0, "elements that a vector core adds at once"),
+    field_row("uint32_t", "pieces", 0, "pieces of K"),
+    field_row("uint32_t", "pieceDepth", 0, "K of a piece; the last one may be shorter"),
+    field_row("uint32_t", "depth", 0, "K"),
     field_row("uint32_t", "rows", 0, "rows of a result"),
     field_row("uint32_t", "columns", 0, "columns of a result"),
     field_row("uint32_t", "blockRows", 0, "rows of a block"),
@@ -63,6 +75,7 @@ def render_tiling(plan: ProductPlan, style: str) -> TilingText:
         "joined": f"opgen::Joined::{product.joined}",
         "left_dtype": dtype_expr(spec, body.operands[product.left].tensor),
         "result_dtype": result_dtype(spec, output),
+        "sums_dtype": _sums_dtype(spec, body.operands[product.left].tensor),
         "tiling_ref": "tiling." if style == "8.1" else "tiling->",
     }
     text = (
@@ -71,3 +84,11 @@ def render_tiling(plan: ProductPlan, style: str) -> TilingText:
         .render(**setters(style), **shared, **values)
     )
     return tiling_text(spec, style, text, shared, list(_FIELDS), _HEADERS)
+
+
+def _sums_dtype(spec: OpSpec, left: str) -> str:
+    """Return the expression for the ``ge::DataType`` in which the cube sums up."""
+    dtypes = {dtype == "int8" for dtype in spec.param(left).dtypes}
+    if len(dtypes) > 1:
+        return f"({dtype_expr(spec, left)} == ge::DT_INT8 ? ge::DT_INT32 : ge::DT_FLOAT)"
+    return "ge::DT_INT32" if dtypes == {True} else "ge::DT_FLOAT"

@@ -24,6 +24,10 @@ from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.model import TensorParam
 from msopgen_wrap.templating import environment
 
+# Classes of vector cores that a mode has besides its own: at the same time, and when all cores are
+# through with that.
+_ADDED = ("beside", "then")
+
 
 def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> list[GeneratedFile]:
     """Render ``op_kernel/<op>.cpp``.
@@ -35,7 +39,7 @@ def render_kernel(plan: PartsPlan, kernels: list[KernelPart], style: str) -> lis
     """
     spec = plan.spec
     branches = [branch for kernel in kernels for branch in kernel.branches]
-    branches += [branch["beside"] for branch in branches if "beside" in branch]
+    branches += [branch[key] for branch in branches for key in _ADDED if key in branch]
     types = " ".join(branch["type"] for branch in branches)
     text = (
         environment("parts")
@@ -116,7 +120,7 @@ def _blocks(plan: PartsPlan, rows: list[dict[str, Any]]) -> list[dict[str, Any]]
         number = block["parts"][0]["loop"]
         if number is not None:
             modes = [mode for row in block["parts"] for mode in row["modes"]]
-            modes += [mode["beside"] for mode in modes if "beside" in mode]
+            modes += [mode[key] for mode in modes for key in _ADDED if key in mode]
             used = {name for mode in modes for name in mode["args"]}
             block |= kernel_loop(plan.spec, plan.loops[number], used)
     return blocks

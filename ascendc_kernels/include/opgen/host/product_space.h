@@ -106,6 +106,8 @@ inline View TakenApart(const View& view, const std::vector<int64_t>& batches,
 
 // What blocks cost on a core of the cube.
 struct ProductRates {
+    int64_t baseRows;  // of a base block, as large as L0C holds
+    int64_t baseColumns;
     int64_t bytes;         // of an element of an operand
     double sums;           // products of a cycle
     double bytesPerCycle;  // of operands that reach L1 in a cycle
@@ -117,6 +119,8 @@ struct ProductSpace {
     ProductMatrix left, right, result;
     // Of a block of the result that one core makes.
     int64_t blockRows = kFractal, blockColumns = kFractal;
+    // K is cut into pieces, each of so many products; vector cores add their results.
+    int64_t pieces = 1, pieceDepth = 0;
     int64_t cores = 1;
 
     // The sizes of left x right; returns why there is no product, "" when there is one. A left
@@ -221,29 +225,48 @@ struct ProductSpace {
     }
     // Whether there is nothing to compute.
     bool Empty() const { return m == 0 || n == 0 || Batches() == 0; }
+    // Blocks of the results of all pieces.
     int64_t Blocks() const {
-        return Empty() ? 0 : Times(Batches(), CeilDiv(m, blockRows) * CeilDiv(n, blockColumns));
+        return Empty() ? 0
+                       : Times(Times(Batches(), pieces),
+                               CeilDiv(m, blockRows) * CeilDiv(n, blockColumns));
     }
-    // Choose the blocks of the result that take the least time together.
+    int64_t Total() const { return Times(Batches(), Times(m, n)); }
+    // Bytes of the results of all pieces in the workspace, of float32 or int32.
+    int64_t PiecesBytes() const { return pieces > 1 ? Times(pieces, Times(Total(), 4)) : 0; }
+    // Elements of a result that a vector core adds at once: they share a result, or the lines of
+    // it.
+    int64_t SumTile() const {
+        constexpr int64_t kLongest = 2048, kUnit = 64;
+        return AlignUp(std::min({kLongest, CeilDiv(Total(), 2 * cores), LineLength()}), kUnit);
+    }
+    // Choose the blocks of the result, and the pieces of K, that take the least time together. K is
+    // cut only where the largest base blocks, of L0C, would leave cores without work.
     void Share(const ProductRates& rates, int64_t coresOfChip) {
-        double best = 0;
-        for (int64_t down = 1; down <= std::min(coresOfChip, CeilDiv(m, kFractal)); ++down) {
-            const int64_t rows = AlignUp(CeilDiv(m, down), kFractal);
-            for (int64_t parts = 1; parts <= std::min(coresOfChip, CeilDiv(n, kFractal)); ++parts) {
-                const int64_t columns = AlignUp(CeilDiv(n, parts), kFractal);
-                const int64_t blocks = Times(Batches(), CeilDiv(m, rows) * CeilDiv(n, columns));
-                const double cycles = static_cast<double>(CeilDiv(blocks, coresOfChip)) *
-                                      BlockCycles(rows, columns, rates);
-                if (best == 0 || cycles < best) {
-                    best = cycles;
-                    blockRows = rows;
-                    blockColumns = columns;
-                }
-            }
+        // What a core saves by a shorter piece is soon less than the sum of two results costs.
+        constexpr int64_t kLeastDepth = 1024;
+        double best = ShareBlocks(rates, coresOfChip, 1, 0);
+        const int64_t fewest =
+            Times(Batches(), CeilDiv(m, rates.baseRows) * CeilDiv(n, rates.baseColumns));
+        const int64_t most =
+            fewest < coresOfChip ? std::min(coresOfChip, CeilDiv(k, kLeastDepth)) : 1;
+        for (int64_t count = 2; count <= most; ++count) {
+            best = ShareBlocks(rates, coresOfChip, count, best);
         }
         cores = std::max<int64_t>(1, std::min(coresOfChip, Blocks()));
     }
-    ProductWalkData Walk(const ProductMatrix& matrix) const { return matrix.Walk(); }
+    // The strides at which blocks are written: those of the result, or of the result of a piece.
+    ProductWalkData ResultWalk() const { return pieces > 1 ? Piece().Walk() : result.Walk(); }
+    int64_t ResultPitch() const { return pieces > 1 ? n : result.Pitch(); }
+    // Elements of the result that lie without gaps.
+    int64_t LineLength() const {
+        const ProductMatrix dense = Piece();
+        bool whole = result.down == dense.down || m == 1;
+        for (size_t i = 0; i < batches.size(); ++i) {
+            whole = whole && result.batch[i] == dense.batch[i];
+        }
+        return whole ? Total() : n;
+    }
     // Sizes of the batches, ones before them.
     void BatchDims(int64_t (&dims)[kMaxBatchDims]) const {
         std::fill(dims, dims + kMaxBatchDims, 1);
@@ -251,16 +274,73 @@ struct ProductSpace {
     }
 
  private:
+    // Choose blocks for pieces of K, if all of it takes less than `best` cycles, unless that is 0;
+    // returns what is the best then.
+    double ShareBlocks(const ProductRates& rates, int64_t coresOfChip, int64_t count, double best) {
+        constexpr int64_t kLineBytes = 512;  // of L2: a piece begins at one where rows do
+        const int64_t depth = count == 1 ? k : AlignUp(CeilDiv(k, count), kLineBytes / rates.bytes);
+        if (depth == 0 || CeilDiv(k, depth) != count) {
+            return best;
+        }
+        const double joining = count == 1 ? 0 : JoinCycles(count, rates, coresOfChip);
+        const int64_t most = CeilDiv(coresOfChip, count);
+        for (int64_t down = 1; down <= std::min(most, CeilDiv(m, kFractal)); ++down) {
+            const int64_t rows = AlignUp(CeilDiv(m, down), kFractal);
+            for (int64_t parts = 1; parts <= std::min(most, CeilDiv(n, kFractal)); ++parts) {
+                const int64_t columns = AlignUp(CeilDiv(n, parts), kFractal);
+                const int64_t blocks =
+                    Times(Times(Batches(), count), CeilDiv(m, rows) * CeilDiv(n, columns));
+                const double cycles = joining + static_cast<double>(CeilDiv(blocks, coresOfChip)) *
+                                                    BlockCycles(rows, columns, depth, rates);
+                if (best == 0 || cycles < best) {
+                    best = cycles;
+                    blockRows = rows;
+                    blockColumns = columns;
+                    pieces = count;
+                    pieceDepth = depth;
+                }
+            }
+        }
+        return best;
+    }
+    // What it takes to add the results of pieces: all cores wait for each other, and float32 sums
+    // go to L2 and back.
+    double JoinCycles(int64_t count, const ProductRates& rates, int64_t coresOfChip) const {
+        constexpr double kWaitCycles = 10000;
+        const double bytes = 2.0 * sizeof(float) * static_cast<double>(Times(count, Total()));
+        return kWaitCycles + bytes / static_cast<double>(coresOfChip) / rates.bytesPerCycle;
+    }
+    // Where the result of a piece lies in the workspace, without gaps.
+    ProductMatrix Piece() const {
+        ProductMatrix piece;
+        piece.down = n;
+        piece.across = 1;
+        piece.batch.assign(batches.size(), 0);
+        int64_t step = Times(m, n);
+        for (size_t i = batches.size(); i > 0; --i) {
+            piece.batch[i - 1] = step;
+            step = Times(step, batches[i - 1]);
+        }
+        return piece;
+    }
     // What a block takes: the cube, or the way of its operands to L1; the longer one hides the
     // other. A block has to fill the pipes once.
-    double BlockCycles(int64_t rows, int64_t columns, const ProductRates& rates) const {
+    double BlockCycles(int64_t rows, int64_t columns, int64_t depth,
+                       const ProductRates& rates) const {
         constexpr double kFillCycles = 2000;
-        const double depth = static_cast<double>(k);
+        const double products = static_cast<double>(depth);
         const double cube =
-            static_cast<double>(rows) * static_cast<double>(columns) * depth / rates.sums;
-        const double read =
-            static_cast<double>(rows + columns) * depth * static_cast<double>(rates.bytes);
+            static_cast<double>(rows) * static_cast<double>(columns) * products / rates.sums;
+        // rows of K elements are long; the others are as long as the block
+        const double read = products * (ReadBytes(rows, left.transposed, rates) +
+                                        ReadBytes(columns, !right.transposed, rates));
         return kFillCycles + std::max(cube, read / rates.bytesPerCycle);
+    }
+    // Bytes of an operand for each element of K of a block; short runs take as long as longer ones.
+    static double ReadBytes(int64_t count, bool runs, const ProductRates& rates) {
+        constexpr int64_t kShortRun = 256;  // bytes, to which its start takes as long
+        const int64_t bytes = count * rates.bytes;
+        return static_cast<double>(runs ? std::max(bytes, kShortRun) : bytes);
     }
     void Erase(size_t i) {
         batches.erase(batches.begin() + static_cast<int64_t>(i));
