@@ -55,7 +55,7 @@ def schedule_header(spec: OpSpec) -> str:
 
 
 def _function(note: str, body: list[str]) -> str:
-    head = "static opgen::Schedule AskedSchedule(gert::TilingContext* context) {"
+    head = "opgen::Schedule AskedSchedule(gert::TilingContext* context) {"
     return "\n".join([f"// {note}", head, *(f"    {line}" for line in body), "}"])
 
 

@@ -29,7 +29,7 @@ from msopgen_wrap.render.call_reading import (
 from msopgen_wrap.render.kernel import member_name
 from msopgen_wrap.render.line_wrapping import tidy
 from msopgen_wrap.render.schedule_text import schedule_function, schedule_header
-from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.render.tiling_text import TilingText, standard_includes, tiling_struct
 from msopgen_wrap.schedule.demands import Demand
 from msopgen_wrap.schedule.plan import Body, Budget, OpPlan
 from msopgen_wrap.schedule.program import DTYPE_BYTES, Scalar, sources
@@ -68,7 +68,7 @@ def header_text(
             style=style,
             source=f"specs/{spec.name}.yaml",
             doc=doc or [f"What {spec.op}'s kernel needs to know about this call."],
-            struct=f"{spec.op}TilingData",
+            struct=tiling_struct(spec.op),
             guard=f"{spec.name.upper()}_TILING_H",
             fields=fields,
             structs=any(f.get("struct") for f in fields),
@@ -256,7 +256,7 @@ def shared_values(
         "spec": spec,
         "style": style,
         "schedule": schedule_function(spec),
-        "struct": f"{spec.op}{plan.part}TilingData",
+        "struct": tiling_struct(spec.op, plan.part),
         "part": plan.part,
         "dtype_params": param_names,
         "dtype_getters": getters,

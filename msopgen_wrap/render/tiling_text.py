@@ -75,6 +75,15 @@ _LISTS = {
 MAX_LIST = 8
 
 
+def tiling_struct(op: str, part: str = "") -> str:
+    """Return the name of the tiling struct of an op, or of a part of it.
+
+    No op's struct can have the name of a part's, nor two parts of different ops one name:
+    ``CrossEntropy`` may have a part ``Loss`` beside an op ``CrossEntropyLoss``.
+    """
+    return f"{op}TilingData" + (f"Of{part}" if part else "")
+
+
 def default_tiling(spec: OpSpec, style: str) -> TilingText:
     """Return a tiling whose struct ``<Op>TilingData`` has these fields.
 
@@ -84,7 +93,7 @@ def default_tiling(spec: OpSpec, style: str) -> TilingText:
     place among them (int64). Other strings are not passed. A spec with ``workspace`` gets as many
     bytes, and all cores at once.
     """
-    struct = f"{spec.op}TilingData"
+    struct = tiling_struct(spec.op)
     fields: list[dict[str, Any]] = [{"type": "int64_t", "name": "coreNum", "count": 0}]
     for param in _params(spec):
         fields.append({"type": "int64_t", "name": f"{param.name}Rank", "count": 0})

@@ -36,7 +36,7 @@ def test_entries_in_their_order():
     shape = "context->GetRequiredInputShape(1)->GetStorageShape()"
     dtype = "context->GetRequiredInputDesc(1)->GetDataType()"
     assert schedule_function(parse_spec(SPEC + SCHEDULE).spec).split("\n")[1:] == [
-        "static opgen::Schedule AskedSchedule(gert::TilingContext* context) {",
+        "opgen::Schedule AskedSchedule(gert::TilingContext* context) {",
         "    opgen::Schedule asked;",
         "    asked.elements = opgen::LargestTensor(context);",
         "    if (asked.elements >= 8 && asked.elements <= 99 && "

@@ -127,6 +127,7 @@ GOLDEN = sorted((Path(__file__).parent / "golden").rglob("op_kernel/*.cpp.golden
 SPECS = find_specs([data_dir("op_specs")])
 
 _DECLARED = re.compile(r"\bKERNEL_TASK_TYPE(?:_DEFAULT)?\s*\(([^)]*)\)")
+_BRANCH = re.compile(r"\bTILING_KEY_IS\s*\(([^)]*)\)")
 _EXTENDS = re.compile(r'{%-? extends "([^"]+)" -?%}')
 _INCLUDE = re.compile(r'#\s*include\s+"(opgen/[\w./]+)"')
 # Kinds without the module behind cross-core flags.
@@ -155,13 +156,21 @@ def template_text(path: Path) -> str:
 
 
 def problem(source: str) -> str:
-    """Return what is wrong with the declared kernel type, empty when it is right."""
-    text = all_text(source)
-    declared = [d.split(",")[-1].strip() for d in _DECLARED.findall(text)]
+    """Return what is wrong with the declared kernel types, empty when they are right.
+
+    A tiling key may have a type of its own; what is no branch of a key may run for all of them.
+    """
+    common, *branches = _BRANCH.split(all_text(source))
+    declared = [[p.strip() for p in d.split(",")] for d in _DECLARED.findall(common)]
     if not declared:
         return "no kernel type is declared"
-    if re.search(r"\bSyncAll\s*[(<]", text) and any(d in _PLAIN for d in declared):
-        return f"SyncAll in a kernel that declares {declared}"
+    default = [d[0] for d in declared if len(d) == 1]
+    own = {d[0]: [d[1]] for d in declared if len(d) == 2}
+    parts = [(common, [d[-1] for d in declared])]
+    parts += [(t, own.get(k, default)) for k, t in zip(branches[::2], branches[1::2], strict=True)]
+    for text, kinds in parts:
+        if re.search(r"\bSyncAll\s*[(<]", text) and any(kind in _PLAIN for kind in kinds):
+            return f"SyncAll in a kernel that declares {kinds}"
     return ""
 
 
@@ -173,6 +182,9 @@ def test_sources(path):
 def test_the_check_sees_a_wrong_type():
     row = template_text(next(p for p in TEMPLATES if p.parent.name == "row"))
     assert "SyncAll in a kernel" in problem(row.replace("MIX_AIV_1_0", "AIV_ONLY"))
+    product = template_text(next(p for p in TEMPLATES if p.parent.name == "contract"))
+    assert "SyncAll in a kernel" in problem(product.replace("{{ c.task }}", "KERNEL_TYPE_AIV_ONLY"))
+    assert "SyncAll in a kernel" in problem(product.replace("KERNEL_TASK_TYPE({{ c.key }}", "Key("))
 
 
 @pytest.mark.slow

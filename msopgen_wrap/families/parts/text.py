@@ -19,7 +19,7 @@ from msopgen_wrap.render.call_reading import attr_loads, bytes_expr, variant_lin
 from msopgen_wrap.render.files import GeneratedFile, include_blocks
 from msopgen_wrap.render.kernel import KernelPart, absent_types, doc_lines, kernel_args
 from msopgen_wrap.render.line_wrapping import tidy
-from msopgen_wrap.render.tiling_text import TilingText, standard_includes
+from msopgen_wrap.render.tiling_text import TilingText, standard_includes, tiling_struct
 from msopgen_wrap.schedule.plan import OpPlan
 from msopgen_wrap.spec.model import TensorParam
 from msopgen_wrap.templating import environment
@@ -157,7 +157,7 @@ def render_tiling(
         {
             "name": part.part,
             "field": part_field(part.part),
-            "struct": f"{spec.op}{part.part}TilingData",
+            "struct": tiling_struct(spec.op, part.part),
             "namespace": f"{part_field(part.part)}_tiling",
             "outputs": ", ".join(p.name for p in part.writes),
             "instead": [part_field(p.part) for p in part.instead],
@@ -180,7 +180,7 @@ def render_tiling(
         "spec": spec,
         "style": style,
         "source": f"specs/{spec.name}.yaml",
-        "struct": f"{spec.op}TilingData",
+        "struct": tiling_struct(spec.op),
         "guard": f"{spec.name.upper()}_TILING_H",
         "parts": parts,
         "temporaries": [
