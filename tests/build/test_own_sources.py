@@ -150,6 +150,29 @@ def test_binding(family, tmp_path):
     assert not problems(family, tmp_path / "autograd_entry.cpp", include)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("style", ["8.1", "9.x"])
+def test_ops_of_one_library_have_no_name_in_common(style, tmp_path):
+    """One library has the host code of all ops. Classes of one name in two of them would be mixed up.
+
+    The ops need several parts each, and a part of the first one with the op's name is the name of the
+    second. ``-Wodr`` compares the types of all objects.
+    """
+    names = ("loss/cross_entropy", "loss/cross_entropy_loss", "norm/log_softmax")
+    specs = [load_spec(LIBRARY / f"{name}.yaml") for name in names]
+    files = render_project(specs, ProjectOptions(vendor="acme", style=style))
+    write_project(files, tmp_path, Manifest("acme", style, ("ascend910b",), (), {}))
+    objects = []
+    for spec in specs:
+        host = source_commands(spec, tmp_path, [])[0]
+        objects.append(str(tmp_path / f"{spec.name}.o"))
+        command = ["g++", "-std=c++17", "-fPIC", "-flto", "-O1", *host[1], "-c", str(host[0])]
+        subprocess.run([*command, "-o", objects[-1]], check=True)
+    link = ["g++", "-shared", "-flto", "-O1", "-Wodr", *objects, "-o", str(tmp_path / "host.so")]
+    done = subprocess.run(link, capture_output=True, text=True, check=True)
+    assert "Wodr" not in done.stderr, done.stderr
+
+
 def test_warnings_stop_generated_code_only(tmp_path):
     """A warning is an error in a file as it was generated, and nothing in one that was edited."""
     spec = load_spec(LIBRARY / "elementwise" / "fused_add_relu.yaml")
