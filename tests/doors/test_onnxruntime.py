@@ -42,6 +42,16 @@ attrs: {scale: 2.0}
 compute: "[p + scale * q for p, q in zip(a, b)]"
 """,
     """
+op: ScaledList
+inputs:
+  x: {dtype: [float32, bfloat16], list: true}
+  scale: {dtype: x, shape: "[]"}
+outputs: {y: {dtype: x, shape: like x, list: true}}
+compute: "[t * scale for t in x]"
+cases:
+  - {x: [[3, 5], [7]], scale: []}
+""",
+    """
 op: PickSum
 inputs: {x: {dtype: float32, rank: [1, 8]}}
 outputs:
@@ -129,6 +139,9 @@ same(run("Blend", [x, g, y], ["float32"], through="float16"), [x * g + y], 4e-3)
 same(run("EachAdd", [x, y[0], g, g[0]], ["float32"] * 2, scale=0.5),
      [x + 0.5 * g, y[0] + 0.5 * g[0]])
 same(run("EachAdd", [x, g], ["float32"]), [x + 2 * g])
+# between two casts nothing but the node tells the dtype
+same(run("ScaledList", [x, y[0], np.array(3, "float32")], ["float32"] * 2, through="bfloat16"),
+     [3 * x, 3 * y[0]], 2e-2)
 same(run("PickSum", [x], ["float32", "bool"]), [x.sum(-1), x > 0])
 same(run("PickSum", [x], ["float32", "bool"], dims=[0], keep=1), [x.sum(0, keepdims=True), x > 0])
 before = x.copy()
@@ -192,6 +205,7 @@ assert shapes("PickSum", [["n", 5, "m"]], [*f, "bool"]) == [["n", 5], ["n", 5, "
 assert shapes("PickSum", [["n", 5, "m"]], [*f, "bool"], dims=[0, 1], keep=1) == [
     [1, 1, "m"], ["n", 5, "m"]]
 assert shapes("Step", [["n", 3], ["n", 3]], f) == [["n", 3]]
+assert shapes("ScaledList", [["n", 4], ["m"], []], f * 2) == [["n", 4], ["m"]]
 assert shapes("EachAdd", [["n", 4], ["m"], ["n", 4], ["m"]], f * 2) == [["n", 4], ["m"]]
 first, few = shapes("Halves", [["n", 6]], f * 2)
 assert first == ["n", 3] and few[1] == 6 and few[0] not in (None, 4, "n"), few

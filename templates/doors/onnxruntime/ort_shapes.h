@@ -153,6 +153,8 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
         std::vector<OptionalArray> arrays_;
     };
 
+    constexpr size_t kMostAxes = 8;  // of a tensor of CANN
+
     // What the rules give for some numbers.
     struct Evaluation {
         Numbers numbers;
@@ -171,13 +173,14 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
             }
         }
         std::vector<Evaluation> found;
+        std::vector<std::optional<Described>> described = inputs;
         const auto evaluate = [&](int64_t first, int64_t step) {
             int64_t next = first;
             for (auto& entry : numbers) {
                 entry.second = next;
                 next += step;
             }
-            ShapeFrame frame(info, inputs, numbers);
+            ShapeFrame frame(info, described, numbers);
             info.call(info, attrs, frame);
             found.push_back({numbers, std::move(frame.outputs)});
         };
@@ -192,19 +195,42 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
                 // too small for the op
             }
         }
+        // The interface does not tell a scalar from a tensor of unknown rank. With other ranks an
+        // op either refuses the call, or shows which outputs depend on it.
+        const auto may_have_axes = [](const std::optional<Described>& input) {
+            return input.has_value() && input->names.empty();
+        };
+        if (std::any_of(inputs.begin(), inputs.end(), may_have_axes)) {
+            for (size_t rank = 1; rank <= kMostAxes; ++rank) {
+                for (size_t i = 0; i < inputs.size(); ++i) {
+                    if (may_have_axes(inputs[i])) {
+                        described[i]->array.sizes.assign(rank, 1);
+                        described[i]->names.assign(rank, "");
+                    }
+                }
+                try {
+                    evaluate(9, 2);
+                } catch (const std::runtime_error&) {
+                    // not a rank of the op
+                }
+            }
+        }
         return found;
     }
 
     // Names the dims of the first evaluation that vary: "" where the number is known, "?" where
-    // neither is.
-    inline std::vector<Described> Compare(const std::vector<Evaluation>& found) {
-        std::vector<Described> outputs;
+    // neither is. An output whose rank varies has no description.
+    inline std::vector<std::optional<Described>> Compare(const std::vector<Evaluation>& found) {
+        std::vector<std::optional<Described>> outputs;
         for (size_t k = 0; k < found[0].outputs.size(); ++k) {
             const Array& first = found[0].outputs[k];
             Described output{first, std::vector<std::string>(first.sizes.size())};
-            for (const Evaluation& other : found) {
-                OPGEN_CHECK(other.outputs[k].sizes.size() == first.sizes.size(),
-                            "the rank of an output depends on sizes");
+            const auto same_rank = [&](const Evaluation& other) {
+                return other.outputs[k].sizes.size() == first.sizes.size();
+            };
+            if (!std::all_of(found.begin(), found.end(), same_rank)) {
+                outputs.emplace_back();
+                continue;
             }
             for (size_t i = 0; i < first.sizes.size(); ++i) {
                 // Whether a dim is `number(evaluation)` each time.
@@ -224,13 +250,12 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
                     }
                 }
             }
-            outputs.push_back(std::move(output));
+            outputs.emplace_back(std::move(output));
         }
         return outputs;
     }
 
-    // An input as the model describes it; throws where its rank may be unknown, which the interface
-    // does not tell from a scalar.
+    // An input as the model describes it: a scalar where its rank is unknown.
     inline std::optional<Described> DescribedInput(
         const ort_abi::Functions& ort, const OrtShapeInferContext* context, size_t index) {
         OrtTensorTypeAndShapeInfo* info = nullptr;
@@ -244,7 +269,6 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
         if (type == 0) {  // of no dtype: an optional input that is not given
             return std::nullopt;
         }
-        OPGEN_CHECK(rank > 0, "a scalar, or a tensor of unknown rank");
         Described input;
         input.array.dtype = DtypeOf(type);
         input.array.sizes.resize(rank);
@@ -300,10 +324,12 @@ namespace opgen_ort __attribute__((visibility("hidden"))) {
                 inputs.push_back(DescribedInput(ort, context, i));
             }
             InferredAttrs attrs(ort, context);
-            const std::vector<Described> outputs =
+            const std::vector<std::optional<Described>> outputs =
                 Compare(Evaluate(info, ReadAttrs(info, attrs), inputs));
             for (size_t k = 0; k < outputs.size(); ++k) {
-                SetOutput(ort, context, k, outputs[k]);
+                if (outputs[k].has_value()) {
+                    SetOutput(ort, context, k, *outputs[k]);
+                }
             }
         } catch (const std::exception&) {
         }
