@@ -43,6 +43,7 @@ from msopgen_wrap.graph.loops import move_out_of_loops
 from msopgen_wrap.graph.narrow_sums import narrow_sums
 from msopgen_wrap.graph.promoted_numbers import convert_numbers
 from msopgen_wrap.graph.proof import prove_symbols, structure_diagnostic
+from msopgen_wrap.graph.repeated_work import share_repeated_work
 from msopgen_wrap.graph.reshaped_rows import move_reshapes_behind_work
 from msopgen_wrap.graph.sample import (
     candidate_shapes,
@@ -493,6 +494,7 @@ def _trace_once(
     demands = env.demands()
     env.restore(module.graph)
     without_mutations(module.graph)
+    share_repeated_work(module.graph)
     if spec.stepwise:
         join_rows(module.graph)
         fill_slices(module.graph)
