@@ -136,6 +136,7 @@ def op(
     backward: str | Mapping[str, str] | None = None,
     save: str | Sequence[str] | None = None,
     deterministic: bool | None = None,
+    hf32: bool | None = None,
     tolerance: float | str | Mapping[str, Any] | None = None,
     soc: str | Sequence[str] | None = None,
     cases: Sequence[Mapping[str, Any]] | None = None,
@@ -152,7 +153,7 @@ def op(function: Callable[..., Any] | None = None, /, **keys: Any) -> Any:
 
     Args:
         name: op type in CamelCase; by default from the function's name.
-        doc, kernel, tiling, backward, save, deterministic: keys of a spec.
+        doc, kernel, tiling, backward, save, deterministic, hf32: keys of a spec.
         tolerance, soc, cases, version: keys of a spec.
 
     Raises:

@@ -27,6 +27,7 @@ class Family(ABC):
     Attributes:
         name: as plans and reports call it.
         knobs: what ``schedule`` of a spec can ask of its tilings.
+        rounds_to_hf32: whether kernels obey ``hf32`` of a spec.
         constant_buffers: whether the number of buffers of a queue is a constant of the kernel, the
             same for all calls.
     """
@@ -34,6 +35,7 @@ class Family(ABC):
     name: str
     knobs: tuple[str, ...] = ("cores", "elements_per_core")
     constant_buffers = False
+    rounds_to_hf32 = False
 
     @abstractmethod
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:

@@ -11,6 +11,7 @@ from msopgen_wrap.run.accuracy import Comparison
 from msopgen_wrap.run.accuracy_rules import Accuracy
 from msopgen_wrap.run.coverage import traits
 from msopgen_wrap.run.golden import NotApplicable, Reference, make_inputs, reference
+from msopgen_wrap.run.hf32_products import TOLERANCE as HF32_TOLERANCE
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.results import FAILED, NOT_APPLICABLE, PASSED, CaseResult
 from msopgen_wrap.run.worst_elements import MOST_ELEMENTS, neighbourhood
@@ -270,9 +271,11 @@ def _is_shown(
 
 
 def tolerance_of(spec: OpSpec, param: TensorParam, combo: int) -> Tolerance | None:
-    """Return the tolerance of an output: by its name, its dtype, the first input's dtype."""
+    """Return the tolerance of an output: by its name, its dtype, the first input's dtype, HF32."""
     own = spec.tolerance.get(param.name) or spec.tolerance.get(param.dtypes[combo])
     if own is None and spec.inputs and "float" in param.dtypes[combo]:
         own = spec.tolerance.get(spec.inputs[0].dtypes[combo])
         own = own if own is not None and own.absolute is None else None
+    if own is None and spec.hf32 and param.dtypes[combo] == "float32":
+        return HF32_TOLERANCE
     return own

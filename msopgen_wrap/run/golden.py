@@ -18,6 +18,7 @@ from msopgen_wrap.graph.trace_rewrites import Composites
 from msopgen_wrap.run.chosen_places import ChosenPlaces, has_nan
 from msopgen_wrap.run.conditioning import Conditioning
 from msopgen_wrap.run.exact_slopes import ExactSlopes
+from msopgen_wrap.run.hf32_products import Hf32Products
 from msopgen_wrap.run.hidden_keys import HiddenKeys, attention_in_steps
 from msopgen_wrap.run.op_case import TestCase
 from msopgen_wrap.run.reference_modes import KernelSteps, Provenance, RoundedProducts, StableOrders
@@ -310,7 +311,7 @@ def reference(spec: OpSpec, case: TestCase, inputs: dict[str, Value]) -> Referen
             if origins.unspecified:
                 with KeepDouble(saturating=True):
                     other = function(tree_map(_wide_copy, inputs), attrs)
-            with RoundedProducts():
+            with RoundedProducts(), Hf32Products() if spec.hf32 else contextlib.nullcontext():
                 native = function(_copies(inputs), attrs)
             stepped: dict[str, Value] = {}
             if case.values != "normal" or _overflows_on_the_way(golden, native):

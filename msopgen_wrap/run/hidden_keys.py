@@ -91,11 +91,17 @@ def _leave_out(hidden: Any, weights: Any, values: Any, result: Any) -> None:
         result.copy_(torch.where(meets, seen, result))
 
 
-def attention_in_steps(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def attention_in_steps(
+    func: Any, args: Any, kwargs: dict[str, Any], *, always: bool = False
+) -> Any:
     """Run PyTorch's attention in steps: a causal one, for the modes around it, and one with NaN.
 
     The fused one finds the largest score of a row by comparisons, which do not see NaN, and gives
     0 or NaN then; that depends on the place of the NaN.
+
+    Args:
+        func, args, kwargs: a call of an operator.
+        always: any attention.
 
     Returns:
         What the operator gives; NotImplemented for other operators.
@@ -103,7 +109,7 @@ def attention_in_steps(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if func is not torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default:
         return NotImplemented
     causal = args[4] if len(args) > 4 else kwargs.get("is_causal", False)
-    if not causal and all(bool(torch.isfinite(t).all()) for t in args[:3]):
+    if not always and not causal and all(bool(torch.isfinite(t).all()) for t in args[:3]):
         return NotImplemented
     math_steps = torch.ops.aten._scaled_dot_product_attention_math.default
     mask, scale = kwargs.get("attn_mask"), kwargs.get("scale")

@@ -139,6 +139,8 @@ def as_text(plan: OpPlan[Any]) -> str:
     lines += schedule_lines(plan)
     if not spec.deterministic:
         lines.append(f"  {_order_text(plan)}")
+    if spec.hf32:
+        lines.append(f"  {_hf32_text(plan)}")
     joined = _joined_lines(plan)
     lines += joined
     for part in plan.parts:
@@ -159,6 +161,13 @@ def schedule_lines(plan: OpPlan[Any]) -> list[str]:
 def adds_columns(plan: OpPlan[Any]) -> bool:
     """Whether a pass adds up columns beside rows."""
     return any(part.instead and not part.spec.alike for part in plan.parts)
+
+
+def _hf32_text(plan: OpPlan[Any]) -> str:
+    """Return what ``hf32: true`` changes."""
+    if any(part.family.rounds_to_hf32 for part in plan.parts):
+        return "hf32: true; products round float32 operands to 11 bits of mantissa"
+    return "hf32: true changes nothing: no pass is a product or a convolution on the cube"
 
 
 def _order_text(plan: OpPlan[Any]) -> str:

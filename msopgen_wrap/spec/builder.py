@@ -40,6 +40,7 @@ KEYS = (
         "backward",
         "save",
         "deterministic",
+        "hf32",
         "schedule",
         "cases",
         "tolerance",
@@ -97,7 +98,8 @@ class SpecBuilder:
             path=self.path,
             source=self.source,
             differentiated=compute is None and forward is not None,
-            deterministic=self.deterministic(),
+            deterministic=self.flag("deterministic", default=True),
+            hf32=self.flag("hf32", default=False),
         )
         return self.checked(spec, [*inputs, *outputs])
 
@@ -202,11 +204,11 @@ class SpecBuilder:
             self.findings.error("OPG061", "'soc' is empty", node.location, fix="soc: [ascend910b]")
         return checks.check_socs(names, self.findings)
 
-    def deterministic(self) -> bool:
-        """Whether every call of the kernels gives the same bits; only ``false`` allows others."""
-        node = self.root.get("deterministic")
-        value = None if node is None else self.reader.boolean(node, "deterministic")
-        return True if value is None else value
+    def flag(self, key: str, *, default: bool) -> bool:
+        """Return a boolean of the spec, the default where it is absent or no boolean."""
+        node = self.root.get(key)
+        value = None if node is None else self.reader.boolean(node, key)
+        return default if value is None else value
 
     def tolerance(self, outputs: list[TensorParam]) -> dict[str, Tolerance]:
         node = self.root.get("tolerance")

@@ -253,6 +253,8 @@ def gradient_text(spec: OpSpec, *, choosing: bool = True) -> str:
     lines.append("backward: none")
     if not spec.deterministic:
         lines.append("deterministic: false")
+    if spec.hf32:
+        lines.append("hf32: true")
     lines.append(_flow("soc", list(spec.soc)))
     lines.append(_flow("tolerance", _tolerance(spec, combos) or dict.fromkeys(outputs, "mixed")))
     cases = [case for case in (_case(spec, c, combos) for c in spec.cases) if case]

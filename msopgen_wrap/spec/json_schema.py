@@ -349,6 +349,12 @@ _TOP: dict[str, Schema] = {
         "type": "boolean",
         "default": True,
     },
+    "hf32": {
+        "description": "true: products on the cube round float32 operands to HF32 (11 bits of"
+        " mantissa), which is twice as fast.",
+        "type": "boolean",
+        "default": False,
+    },
     "schedule": _schedule(),
     "cases": {
         "description": "Extra test cases: shape per input, value per attr, dtype to limit them.",

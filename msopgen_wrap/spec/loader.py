@@ -273,7 +273,7 @@ def _differs(own: OpSpec, derived: OpSpec) -> bool:
         tensors = [(p.name, p.dtypes, p.shape) for p in (*spec.inputs, *spec.outputs)]
         attrs = [(a.name, a.type, a.default, a.allowed) for a in spec.attrs]
         formula = spec.compute.text.strip() if spec.compute else ""
-        return [tensors, attrs, formula, spec.deterministic]
+        return [tensors, attrs, formula, spec.deterministic, spec.hf32]
 
     return parts(own) != parts(derived)
 

@@ -412,6 +412,7 @@ class OpSpec:
         save: the outputs that forward keeps for ``<Op>Grad`` beside the inputs.
         deterministic: the same inputs give the same bits in every call. Without it cores may add to
             what they share in any order.
+        hf32: products on the cube round float32 operands to HF32, which has 11 bits of mantissa.
         choose_saved: the kit chooses them (``families.saving``); ``save`` is empty until then.
         differentiated: ``compute`` is the formula of a forward op (key ``gradient_of``). The op
             gives its gradients, ``grad_<input>``, from the inputs and ``grad_<output>``.
@@ -446,6 +447,7 @@ class OpSpec:
     save: tuple[str, ...] = ()
     choose_saved: bool = False
     deterministic: bool = True
+    hf32: bool = False
     schedule: tuple[ScheduleEntry, ...] = ()
     workspace: ShapeList | None = None
     open_schedule: bool = False

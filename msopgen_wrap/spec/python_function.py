@@ -27,7 +27,7 @@ from msopgen_wrap.spec.yaml_text import spec_yaml
 # Arguments of the decorator; ``name`` is the key ``op`` of a spec.
 ARGUMENTS = (
     *("name", "doc", "kernel", "tiling", "backward", "save", "deterministic"),
-    *("tolerance", "soc", "cases", "version"),
+    *("hf32", "tolerance", "soc", "cases", "version"),
 )
 _DTYPES = re.compile(r"\s*[A-Za-z_]\w*\s*(,\s*[A-Za-z_]\w*\s*)*")
 _NAMED = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*")

@@ -153,10 +153,10 @@ def test_binding(family, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("style", ["8.1", "9.x"])
 def test_ops_of_one_library_have_no_name_in_common(style, tmp_path):
-    """One library has the host code of all ops. Classes of one name in two of them would be mixed up.
+    """One library has the host code of all ops; classes of one name would be mixed up.
 
-    The ops need several parts each, and a part of the first one with the op's name is the name of the
-    second. ``-Wodr`` compares the types of all objects.
+    The ops have several parts each, and a part of the first one has the name of the second behind
+    that of its op. ``-Wodr`` compares the types of all objects.
     """
     names = ("loss/cross_entropy", "loss/cross_entropy_loss", "norm/log_softmax")
     specs = [load_spec(LIBRARY / f"{name}.yaml") for name in names]

@@ -15,6 +15,7 @@ from operand_specs import operands_spec
 from msopgen_wrap.diagnostics import OpgenError
 from msopgen_wrap.families import plan_op
 from msopgen_wrap.families.contract.plan import MODES
+from msopgen_wrap.run.hf32_products import to_hf32
 from msopgen_wrap.spec.loader import gradient_spec, parse_spec
 from msopgen_wrap.spec.model import OpSpec
 
@@ -366,6 +367,20 @@ def test_int8_is_exact(tmp_path):
         }
         outputs, golden, result = op.run(inputs, mode="check")
         assert torch.equal(outputs["z"], golden["z"]) and result.findings == []
+
+
+@pytest.mark.slow
+def test_hf32_rounds_the_operands(tmp_path):
+    """Products of rounded operands are exact to float32, those of a long K in pieces as well."""
+    spec = replace(spec_of(CASES["transposed right"], name="Hf32Product"), hf32=True)
+    op = BuiltOp(spec, tmp_path)
+    for shapes in (((33, 70), (50, 70)), ((17, 20001), (33, 20001))):
+        inputs = inputs_of(shapes, torch.float32)
+        outputs, golden, result = op.run(inputs, mode="check")
+        x, y = (to_hf32(inputs[name]).double() for name in "xy")
+        close(outputs["z"], x @ y.T, shapes[0][1])
+        assert float((outputs["z"] - golden["z"]).abs().max()) > 1e-4
+        assert result.findings == []
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -21,6 +21,7 @@ class Contract(AnchorFamily[ProductPlan]):
     """One product of matrices, or one of each batch, with views of operands and result."""
 
     name = "contract"
+    rounds_to_hf32 = True
     rendering = Rendering(ProductPlan, render_kernel, kernel_part, render_tiling)
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:

@@ -19,6 +19,7 @@ class Convolution(AnchorFamily[ConvolutionPlan]):
     """One convolution over one to three spatial axes."""
 
     name = "convolution"
+    rounds_to_hf32 = True
     rendering = Rendering(ConvolutionPlan, render_kernel, kernel_part, render_tiling)
 
     def claims(self, spec: OpSpec, traced: Callable[[], TracedGraph]) -> bool:
