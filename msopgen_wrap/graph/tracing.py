@@ -326,6 +326,9 @@ def _trace_at(
         return _trace_once(spec, variant, combo, shapes, structural, dtypes).graph
 
     widen(spec, traced.graph, traced.inputs, trace_in)
+    # Products that are equal but for their precision differ from here on only.
+    first = share_repeated_work(traced.graph)
+    traced.outputs = {name: first.get(node, node) for name, node in traced.outputs.items()}
     prove_symbols(spec, traced)
     return traced
 
@@ -494,7 +497,6 @@ def _trace_once(
     demands = env.demands()
     env.restore(module.graph)
     without_mutations(module.graph)
-    share_repeated_work(module.graph)
     if spec.stepwise:
         join_rows(module.graph)
         fill_slices(module.graph)
