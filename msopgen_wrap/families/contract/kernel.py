@@ -101,7 +101,11 @@ def _branches(plan: ProductPlan) -> list[dict[str, Any]]:
         pieces = {
             "task": "KERNEL_TYPE_MIX_AIC_1_2",
             "type": _class(plan, body, sums),
-            "then": {"type": f"opgen::ProductPieces<{output}, {sums}>", "args": result},
+            "then": {
+                "type": f"opgen::ProductPieces<{output}, {sums}>",
+                "args": result,
+                "note": "The sums of all pieces are in the workspace.",
+            },
         }
         for mode, what, text in (
             ("cube", {}, ""),
