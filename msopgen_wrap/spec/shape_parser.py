@@ -8,6 +8,7 @@ them ``if`` an attr has a value ``else`` another.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -100,6 +101,12 @@ def parse_pieces(
     return _Parser(text, names, location, findings).pieces()
 
 
+def _depth(text: str) -> int:
+    """Return how many parentheses are open at once, at most."""
+    steps = (1 if c == "(" else -1 for c in text if c in "()")
+    return max(itertools.accumulate(steps), default=0)
+
+
 class _Parser:
     def __init__(
         self, text: str, names: ShapeNames, location: Location, findings: Findings
@@ -118,7 +125,7 @@ class _Parser:
         if len(text) > MAX_TEXT or "\n" in text.strip() or text.count("[") > 40:
             self.findings.error("OPG030", "the shape rule is too long", self.location)
             return None
-        if text.count("(") > 40 or re.search(r"[-+~]\s*([-+~]\s*){20}", text):
+        if _depth(text) > 40 or re.search(r"[-+~]\s*([-+~]\s*){20}", text):
             self.findings.error("OPG030", "the shape rule is nested too deeply", self.location)
             return None
         body = text.lstrip()

@@ -283,6 +283,10 @@ def test_text_form_round_trips(parts: list[str]) -> None:
     assert parse(format_shape(rule)) == rule
 
 
+def test_many_parentheses_beside_one_another_are_no_deep_nesting() -> None:
+    parse("[" + ", ".join(["((1) + (n)) + ((1) + (x[0]))"] * 8) + "]")
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_a_rule_or_a_finding(text: str) -> None:
     findings = Findings()
