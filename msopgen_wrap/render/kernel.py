@@ -167,7 +167,7 @@ def entry_branches(plan: OpPlan[Any], modes: dict[str, int], flagged: str) -> li
         args += [f"{p.name}_ref" if p.name in names else p.name for p in spec.outputs]
         for mode, digit in modes.items():
             flags = ["true" if mode == flagged else "false"] if flagged else []
-            types = [_class_type(spec, body, flags) for body in bodies]
+            types = [class_type(spec, body, flags) for body in bodies]
             branches.append(
                 {
                     "key": 10 * index + digit,
@@ -185,11 +185,20 @@ def _tensors_read(body: Body) -> set[str]:
     return {view.tensor for view in body.operands.values()}
 
 
-def _class_type(spec: OpSpec, body: Body, flags: list[str]) -> str:
-    """Return the kernel class with the storage types of a call."""
+def class_type(
+    spec: OpSpec, body: Body, flags: Sequence[str] = (), results: Sequence[str] = ()
+) -> str:
+    """Return the kernel class with the storage types of a call.
+
+    Args:
+        spec: the op.
+        body: the class.
+        flags: its last template arguments.
+        results: C++ types of the outputs; by default those that they are stored in.
+    """
     read = _tensors_read(body)
-    params = [*(p for p in spec.inputs if p.name in read), *spec.outputs]
-    types = [storage_type(p, spec) for p in params]
+    types = [storage_type(p, spec) for p in spec.inputs if p.name in read]
+    types += results or [storage_type(p, spec) for p in spec.outputs]
     if splits_elements(spec, body):
         types = [f"opgen::PartOf<{t}>" for t in types]
     return f"{spec.name}_kernel::{body.class_name}<{', '.join([*types, *flags])}>"

@@ -34,6 +34,7 @@ from msopgen_wrap.spec.code_values import (
 from msopgen_wrap.spec.compute_limits import appended
 from msopgen_wrap.spec.findings import Findings
 from msopgen_wrap.spec.model import Code
+from msopgen_wrap.spec.nesting import nesting
 
 __all__ = [
     "ATTR_KINDS",
@@ -73,11 +74,7 @@ def _parse(code: Code, findings: Findings) -> ast.Module | None:
         findings.error("OPG046", f"compute is longer than {MAX_TEXT} characters", code.location)
         return None
     # Cheap guards before Python's own parser, which recurses on nesting.
-    depth = deepest = 0
-    for char in text:
-        depth += (char in "([{") - (char in ")]}")
-        deepest = max(deepest, depth)
-    if deepest > MAX_TREE_DEPTH or re.search(r"(?:[-+~]\s*|\bnot\s+){60}", text):
+    if nesting(text) > MAX_TREE_DEPTH or re.search(r"(?:[-+~]\s*|\bnot\s+){60}", text):
         findings.error("OPG046", "compute is nested too deeply", code.location)
         return None
     if not text.strip():

@@ -8,7 +8,6 @@ them ``if`` an attr has a value ``else`` another.
 from __future__ import annotations
 
 import ast
-import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from msopgen_wrap.spec.model import (
     ShapeRule,
     ShapeStridedSlice,
 )
+from msopgen_wrap.spec.nesting import nesting
 from msopgen_wrap.spec.shapes import MAX_RANK
 
 MAX_TEXT = 1000
@@ -101,12 +101,6 @@ def parse_pieces(
     return _Parser(text, names, location, findings).pieces()
 
 
-def _depth(text: str) -> int:
-    """Return how many parentheses are open at once, at most."""
-    steps = (1 if c == "(" else -1 for c in text if c in "()")
-    return max(itertools.accumulate(steps), default=0)
-
-
 class _Parser:
     def __init__(
         self, text: str, names: ShapeNames, location: Location, findings: Findings
@@ -125,7 +119,7 @@ class _Parser:
         if len(text) > MAX_TEXT or "\n" in text.strip() or text.count("[") > 40:
             self.findings.error("OPG030", "the shape rule is too long", self.location)
             return None
-        if _depth(text) > 40 or re.search(r"[-+~]\s*([-+~]\s*){20}", text):
+        if nesting(text, "(", ")") > 40 or re.search(r"[-+~]\s*([-+~]\s*){20}", text):
             self.findings.error("OPG030", "the shape rule is nested too deeply", self.location)
             return None
         body = text.lstrip()

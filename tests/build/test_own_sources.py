@@ -69,10 +69,10 @@ def problems(family: str, source: Path, flags: Sequence[str]) -> str:
     return done.stderr
 
 
-def project(specs: Sequence[OpSpec], root: Path) -> None:
-    """Write a project of the style whose tiling struct is a plain header."""
-    files = render_project(specs, ProjectOptions(vendor="acme", style="9.x"))
-    write_project(files, root, Manifest("acme", "9.x", ("ascend910b",), (), {}))
+def project(specs: Sequence[OpSpec], root: Path, style: str = "9.x") -> None:
+    """Write a project, by default of the style whose tiling struct is a plain header."""
+    files = render_project(specs, ProjectOptions(vendor="acme", style=style))
+    write_project(files, root, Manifest("acme", style, ("ascend910b",), (), {}))
 
 
 def sources(spec: OpSpec, root: Path, every: bool) -> list[tuple[Path, list[str]]]:
@@ -160,8 +160,7 @@ def test_ops_of_one_library_have_no_name_in_common(style, tmp_path):
     """
     names = ("loss/cross_entropy", "loss/cross_entropy_loss", "norm/log_softmax")
     specs = [load_spec(LIBRARY / f"{name}.yaml") for name in names]
-    files = render_project(specs, ProjectOptions(vendor="acme", style=style))
-    write_project(files, tmp_path, Manifest("acme", style, ("ascend910b",), (), {}))
+    project(specs, tmp_path, style)
     objects = []
     for spec in specs:
         host = source_commands(spec, tmp_path, [])[0]

@@ -134,8 +134,8 @@ _INCLUDE = re.compile(r'#\s*include\s+"(opgen/[\w./]+)"')
 _PLAIN = ("KERNEL_TYPE_AIV_ONLY", "KERNEL_TYPE_AIC_ONLY")
 
 
-def all_text(source: str) -> str:
-    """Return the code of a kernel and of the blocks it includes, comments blanked."""
+def all_texts(source: str) -> list[str]:
+    """Return the code of a kernel, then of the blocks it includes, comments blanked."""
     texts, pending, seen = [source], [source], set()
     while pending:
         for name in _INCLUDE.findall(pending.pop()):
@@ -144,7 +144,7 @@ def all_text(source: str) -> str:
                 seen.add(name)
                 texts.append((BLOCKS / name).read_text(encoding="utf-8"))
                 pending.append(texts[-1])
-    return "\n".join(blank_comments(t) for t in texts)
+    return [blank_comments(t) for t in texts]
 
 
 def template_text(path: Path) -> str:
@@ -160,7 +160,9 @@ def problem(source: str) -> str:
 
     A tiling key may have a type of its own; what is no branch of a key may run for all of them.
     """
-    common, *branches = _BRANCH.split(all_text(source))
+    own_text, *blocks = all_texts(source)
+    head, *branches = _BRANCH.split(own_text)
+    common = "\n".join([head, *blocks])
     declared = [[p.strip() for p in d.split(",")] for d in _DECLARED.findall(common)]
     if not declared:
         return "no kernel type is declared"

@@ -40,9 +40,10 @@ def test_a_file_of_the_gradient_is_derived_again_where_the_key_changes() -> None
     assert not with_gradients([after, old])[1].deterministic
 
 
-@pytest.mark.parametrize("value", ["maybe", "0", "[true]", ""])
-def test_other_values_are_refused_with_their_place(value: str) -> None:
-    result = parse_spec(SCALED + f"deterministic: {value}\n")
+@pytest.mark.parametrize("key", ["deterministic", "hf32"])
+@pytest.mark.parametrize("value", ["maybe", "0", "1", "[true]", ""])
+def test_other_values_are_refused_with_their_place(key: str, value: str) -> None:
+    result = parse_spec(SCALED + f"{key}: {value}\n")
     assert result.spec is None
     (problem,) = [d for d in result.diagnostics if d.severity == "error"]
     assert (problem.code, problem.location.line) == ("OPG007", 9)

@@ -27,7 +27,7 @@ constexpr uint16_t kSumsReady = 6;
 // Rows and columns of the result of one batch, and how many keys at least one of the rows sees.
 struct AttentionBlock {
     uint64_t number = 0;  // among those of the group with keys
-    uint64_t outer[kOuterDims] = {};
+    uint64_t outer[kBatchDims] = {};
     uint32_t row = 0;
     uint32_t rows = 0;
     uint32_t column = 0;
@@ -49,10 +49,8 @@ class AttentionSteps {
  public:
     template <typename Tiling>
     __aicore__ inline void Init(const Tiling& tiling) {
-        for (uint32_t i = 0; i < kOuterDims; ++i) {
-            batchDims_[i] = static_cast<uint64_t>(tiling.batchDims[i]);
-            batches_ *= batchDims_[i];
-        }
+        batchDims_.Init(tiling.batchDims);
+        batches_ = batchDims_.Count();
         rows_ = tiling.rows;
         keys_ = tiling.keys;
         width_ = tiling.width;
@@ -123,10 +121,7 @@ class AttentionSteps {
         block_.row = static_cast<uint32_t>(down) * blockRows_;
         block_.rows = Least(rows_ - block_.row, blockRows_);
         block_.columns = Least(width_ - block_.column, blockColumns_);
-        for (uint32_t i = kOuterDims; i > 0; --i) {
-            block_.outer[i - 1] = batch % batchDims_[i - 1];
-            batch /= batchDims_[i - 1];
-        }
+        batchDims_.Index(batch, block_.outer);
         const int64_t seen = static_cast<int64_t>(block_.row) + block_.rows + shift_;
         block_.keys = seen <= 0 ? 0 : seen < keys_ ? static_cast<uint32_t>(seen) : keys_;
         block_.number = numbered_;
@@ -135,7 +130,7 @@ class AttentionSteps {
     }
 
     AttentionBlock block_;
-    uint64_t batchDims_[kOuterDims] = {};
+    ProductBatches batchDims_;
     uint64_t batches_ = 1;
     uint64_t down_ = 1, across_ = 1, total_ = 0;
     uint64_t next_ = 0, numbered_ = 0, count_ = 0;
@@ -144,15 +139,6 @@ class AttentionSteps {
     uint32_t blockRows_ = 1, blockColumns_ = 1, stepKeys_ = 1;
     bool triangle_ = false;
 };
-
-// Where the matrices of a tensor begin that a block reads or writes.
-__aicore__ inline int64_t BlockStart(const ProductWalk& walk, const AttentionBlock& block) {
-    int64_t at = walk.offset;
-    for (uint32_t i = 0; i < kOuterDims; ++i) {
-        at += static_cast<int64_t>(block.outer[i]) * walk.batch[i];
-    }
-    return at;
-}
 
 // What a group of cores has in the workspace: per slot the scores, the probabilities, the sums.
 template <typename T>

@@ -49,6 +49,13 @@ struct ProductBatches {
             dims[i] = static_cast<uint64_t>(packed[i]);
         }
     }
+    __aicore__ inline uint64_t Count() const {
+        uint64_t count = 1;
+        for (uint32_t i = 0; i < kBatchDims; ++i) {
+            count *= dims[i];
+        }
+        return count;
+    }
     // The index of a batch in each dimension; returns how often all batches come before it.
     __aicore__ inline uint64_t Index(uint64_t batch, uint64_t (&index)[kBatchDims]) const {
         for (uint32_t i = kBatchDims; i > 0; --i) {

@@ -12,6 +12,7 @@ from msopgen_wrap.render.files import GeneratedFile
 from msopgen_wrap.render.kernel import (
     KernelPart,
     class_bodies,
+    class_type,
     entry_branches,
     member_name,
     output_param,
@@ -19,7 +20,13 @@ from msopgen_wrap.render.kernel import (
     summary,
     type_name,
 )
-from msopgen_wrap.render.kernel_files import classes_part, kernel_file
+from msopgen_wrap.render.kernel_files import (
+    classes_part,
+    joined_notes,
+    kernel_file,
+    note_variants,
+    zeros_branch,
+)
 from msopgen_wrap.spec.model import OpSpec
 
 
@@ -83,53 +90,31 @@ def _values(plan: ProductPlan, style: str) -> dict[str, Any]:
 def _branches(plan: ProductPlan) -> list[dict[str, Any]]:
     """Return the branches of the entry: the product, zeros where K is 0, and K in pieces."""
     found = []
-    spec = plan.spec
-    output = storage_type(spec.outputs[0], spec)
-    for body, branch in zip(
-        plan.bodies, entry_branches(plan, {"cube": MODES["cube"]}, ""), strict=True
-    ):
-        note = plan.variants[branch["variant"]].label()
-        left = spec.param(body.operands[body.products[0].left].tensor)
-        sums = f"opgen::CubeSums<{storage_type(left, spec)}>"
-        result = branch["args"][-1:]
-        zeros = {
-            "vector": True,
-            "task": "KERNEL_TYPE_AIV_ONLY",
-            "type": f"opgen::Zeros<{output}>",
-            "args": result,
-        }
-        pieces = {
-            "task": "KERNEL_TYPE_MIX_AIC_1_2",
-            "type": _class(plan, body, sums),
-            "then": {
-                "type": f"opgen::ProductPieces<{output}, {sums}>",
-                "args": result,
-                "note": "The sums of all pieces are in the workspace.",
-            },
-        }
-        for mode, what, text in (
-            ("cube", {}, ""),
-            ("zeros", zeros, "sums of no elements"),
-            ("pieces", pieces, "K in pieces"),
-        ):
-            number = MODES[mode]
-            found.append(
-                {
-                    **branch,
-                    "key": branch["key"] + number,
-                    "mode": number,
-                    "note": ", ".join(t for t in (note, text) if t),
-                    **what,
-                }
-            )
+    branches = note_variants(plan, entry_branches(plan, {"cube": MODES["cube"]}, ""))
+    for body, branch in zip(plan.bodies, branches, strict=True):
+        zeros = zeros_branch(plan.spec, branch, MODES["zeros"])
+        zeros["task"] = "KERNEL_TYPE_AIV_ONLY"
+        found += [branch, zeros, _in_pieces(plan.spec, body, branch)]
     return found
 
 
-def _class(plan: ProductPlan, body: ProductBody, result: str) -> str:
-    """Return the class of a body whose results have a C++ type of their own."""
-    read = {view.tensor for view in body.operands.values()}
-    types = [storage_type(p, plan.spec) for p in plan.spec.inputs if p.name in read]
-    return f"{plan.spec.name}_kernel::{body.class_name}<{', '.join([*types, result])}>"
+def _in_pieces(spec: OpSpec, body: ProductBody, branch: dict[str, Any]) -> dict[str, Any]:
+    """Return the branch for a K in pieces: a class of the cube that writes sums, and their sum."""
+    left = spec.param(body.operands[body.products[0].left].tensor)
+    sums = f"opgen::CubeSums<{storage_type(left, spec)}>"
+    return {
+        **branch,
+        "key": branch["key"] + MODES["pieces"],
+        "mode": MODES["pieces"],
+        "task": "KERNEL_TYPE_MIX_AIC_1_2",
+        "type": class_type(spec, body, results=[sums]),
+        "note": joined_notes(branch["note"], "K in pieces"),
+        "then": {
+            "type": f"opgen::ProductPieces<{storage_type(spec.outputs[0], spec)}, {sums}>",
+            "args": branch["args"][-1:],
+            "note": "The sums of all pieces are in the workspace.",
+        },
+    }
 
 
 def _kernel(plan: ProductPlan, body: ProductBody) -> ProductKernel:

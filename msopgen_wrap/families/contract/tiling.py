@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msopgen_wrap.families.contract.body import ProductPlan
+from msopgen_wrap.families.contract.plan import MODES
 from msopgen_wrap.render.call_reading import dtype_expr
 from msopgen_wrap.render.cube_tiling import block_rows, result_dtype
 from msopgen_wrap.render.kernel import member_name, output_param
@@ -75,6 +76,7 @@ def render_tiling(plan: ProductPlan, style: str) -> TilingText:
         "joined": f"opgen::Joined::{product.joined}",
         "left_dtype": dtype_expr(spec, body.operands[product.left].tensor),
         "result_dtype": result_dtype(spec, output),
+        "modes": MODES,
         "sums_dtype": _sums_dtype(spec, body.operands[product.left].tensor),
         "tiling_ref": "tiling." if style == "8.1" else "tiling->",
     }

@@ -15,7 +15,7 @@ from msopgen_wrap.render.kernel import (
     storage_type,
     summary,
 )
-from msopgen_wrap.render.kernel_files import kernel_file
+from msopgen_wrap.render.kernel_files import kernel_file, zeros_branch
 from msopgen_wrap.schedule.cube import CubeBody
 from msopgen_wrap.templating import render_block
 
@@ -42,17 +42,7 @@ def _with_zeros(plan: ConvolutionPlan, branch: dict[str, Any]) -> list[dict[str,
     """Return a branch, and beside it that of sums of nothing where the plan has one."""
     if "zeros" not in plan.modes:
         return [branch]
-    output = plan.spec.outputs[0]
-    zeros = {
-        **{name: value for name, value in branch.items() if name != "beside"},
-        "key": branch["key"] + ZEROS["zeros"],
-        "mode": ZEROS["zeros"],
-        "vector": True,
-        "type": f"opgen::Zeros<{storage_type(output, plan.spec)}>",
-        "args": branch["args"][-1:],
-        "note": ", ".join(t for t in (branch["note"], "sums of no elements") if t),
-    }
-    return [branch, zeros]
+    return [branch, zeros_branch(plan.spec, branch, ZEROS["zeros"])]
 
 
 def _values(plan: ConvolutionPlan, style: str) -> dict[str, Any]:

@@ -282,14 +282,14 @@ struct ProductSpace {
         if (depth == 0 || CeilDiv(k, depth) != count) {
             return best;
         }
+        const int64_t results = Times(Batches(), count);
         const double joining = count == 1 ? 0 : JoinCycles(count, rates, coresOfChip);
         const int64_t most = CeilDiv(coresOfChip, count);
         for (int64_t down = 1; down <= std::min(most, CeilDiv(m, kFractal)); ++down) {
             const int64_t rows = AlignUp(CeilDiv(m, down), kFractal);
             for (int64_t parts = 1; parts <= std::min(most, CeilDiv(n, kFractal)); ++parts) {
                 const int64_t columns = AlignUp(CeilDiv(n, parts), kFractal);
-                const int64_t blocks =
-                    Times(Times(Batches(), count), CeilDiv(m, rows) * CeilDiv(n, columns));
+                const int64_t blocks = Times(results, CeilDiv(m, rows) * CeilDiv(n, columns));
                 const double cycles = joining + static_cast<double>(CeilDiv(blocks, coresOfChip)) *
                                                     BlockCycles(rows, columns, depth, rates);
                 if (best == 0 || cycles < best) {
@@ -312,15 +312,11 @@ struct ProductSpace {
     }
     // Where the result of a piece lies in the workspace, without gaps.
     ProductMatrix Piece() const {
+        std::vector<int64_t> dims = batches;
+        dims.push_back(m);
+        dims.push_back(n);
         ProductMatrix piece;
-        piece.down = n;
-        piece.across = 1;
-        piece.batch.assign(batches.size(), 0);
-        int64_t step = Times(m, n);
-        for (size_t i = batches.size(); i > 0; --i) {
-            piece.batch[i - 1] = step;
-            step = Times(step, batches[i - 1]);
-        }
+        piece.Take(View::Dense(dims), batches);
         return piece;
     }
     // What a block takes: the cube, or the way of its operands to L1; the longer one hides the
